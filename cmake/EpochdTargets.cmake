@@ -1,0 +1,285 @@
+# SPDX-License-Identifier: Apache-2.0
+# One helper per kind of target. A target is named after its folder:
+# server/store gives epochd_server_store with the alias epochd::server_store.
+#
+#   epochd_library(
+#     [NAME server_store]       # default: the folder, '/' becomes '_'
+#     SOURCES a.cc b.cc         # none: a header-only (INTERFACE) library
+#     DEPS epochd::server_job absl::status      # seen by users of the headers
+#     PRIVATE_DEPS SQLite::SQLite3              # used in .cc files alone
+#     [SHARED] [TORCH] [UNITY])
+#   epochd_executable(NAME epochd SOURCES main.cc DEPS ... [TORCH])
+#     puts <build>/bin/epochd; the target is epochd_bin_<name>, the alias
+#     epochd::bin_<name>, '-' becoming '_'.
+#   epochd_test([NAME server_store] SOURCES a_test.cc DEPS ... [TORCH]
+#               [LABELS l...] [TIMEOUT s] [RUN_SERIAL] [DEFINITIONS d...]
+#               [TARGETS t...])  # TARGETS: programs the test starts
+#     one GoogleTest binary per folder of tests/, main() included; ctest lists
+#     each test case, but a TORCH binary counts as one test, since loading
+#     LibTorch for each case would take longer than the cases.
+#   epochd_engine_sources(a.cc ...)  adds to libepochd_engine.so
+#   epochd_engine_test([NAME worker_engine_loop] SOURCES ... [DEPS ...] ...)
+#   epochd_proto(NAME proto_v1 FILES a.proto ... [GRPC] [DEPS ...])
+#   epochd_add_folders(a b ...)  adds those that exist and EPOCHD_ONLY allows
+#
+# TORCH links LibTorch and uses the one precompiled header. Includes are
+# written from the project root.
+
+include(GoogleTest)
+
+# ---- flags of our own code ---------------------------------------------------
+
+add_library(epochd_flags INTERFACE)
+target_compile_options(
+  epochd_flags
+  INTERFACE
+    # -fPIC also for executables (linked with -pie): objects of programs and
+    # of the engine then share one precompiled header.
+    -fPIC
+    -Wall
+    -Wextra
+    -Wshadow
+    -Werror
+    -fstack-protector-strong
+    # GCC 12 sees these in correct code of std and LibTorch once inlined.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict;-Wno-error=array-bounds;-Wno-error=stringop-overflow;-Wno-error=stringop-overread;-Wno-error=maybe-uninitialized;-Wno-error=dangling-pointer>
+    $<$<CONFIG:Dev,Release>:-U_FORTIFY_SOURCE;-D_FORTIFY_SOURCE=2>
+    $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>)
+target_compile_definitions(
+  epochd_flags INTERFACE _GLIBCXX_ASSERTIONS
+                         EPOCHD_VERSION="${PROJECT_VERSION}")
+target_include_directories(
+  epochd_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+target_link_options(epochd_flags INTERFACE -Wl,-z,relro,-z,now)
+
+# ---- the one precompiled header ------------------------------------------------
+
+if(EPOCHD_PCH)
+  file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cc.in "")
+  configure_file(${PROJECT_BINARY_DIR}/torch_pch.cc.in
+                 ${PROJECT_BINARY_DIR}/torch_pch.cc COPYONLY)
+  add_library(epochd_torch_pch OBJECT EXCLUDE_FROM_ALL
+                               ${PROJECT_BINARY_DIR}/torch_pch.cc)
+  target_link_libraries(epochd_torch_pch PRIVATE epochd_flags epochd::torch)
+  target_precompile_headers(
+    epochd_torch_pch PRIVATE <torch/torch.h> <algorithm> <filesystem>
+    <functional> <map> <memory> <nlohmann/json.hpp> <optional> <string>
+    <string_view> <unordered_map> <utility> <vector>)
+endif()
+
+function(_epochd_use_torch target scope)
+  target_link_libraries(${target} ${scope} epochd::torch)
+  if(EPOCHD_PCH)
+    target_precompile_headers(${target} REUSE_FROM epochd_torch_pch)
+  endif()
+endfunction()
+
+function(_epochd_unity target)
+  if(EPOCHD_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON
+                                               UNITY_BUILD_BATCH_SIZE 8)
+  endif()
+endfunction()
+
+# Sets `out` to the folder relative to the root with '/' replaced by '_'.
+function(_epochd_folder_name out)
+  file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" folder "${folder}")
+  set(${out} ${folder} PARENT_SCOPE)
+endfunction()
+
+# ---- libraries and programs --------------------------------------------------
+
+function(epochd_library)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "SHARED;TORCH;UNITY" "NAME"
+                        "SOURCES;DEPS;PRIVATE_DEPS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "epochd_library: unknown '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(NOT arg_NAME)
+    _epochd_folder_name(arg_NAME)
+  endif()
+  string(REPLACE "/" "_" name "${arg_NAME}")
+  set(target epochd_${name})
+  if(NOT arg_SOURCES)
+    add_library(${target} INTERFACE)
+    target_include_directories(${target} INTERFACE ${PROJECT_SOURCE_DIR}
+                                                   ${PROJECT_BINARY_DIR})
+    target_link_libraries(${target} INTERFACE ${arg_DEPS})
+  else()
+    if(arg_SHARED)
+      add_library(${target} SHARED ${arg_SOURCES})
+      # Keeps the command line, and so the precompiled header, the same.
+      set_target_properties(${target} PROPERTIES DEFINE_SYMBOL "")
+    else()
+      add_library(${target} STATIC ${arg_SOURCES})
+    endif()
+    target_include_directories(${target} PUBLIC ${PROJECT_SOURCE_DIR}
+                                                ${PROJECT_BINARY_DIR})
+    target_link_libraries(
+      ${target} PUBLIC ${arg_DEPS} PRIVATE epochd_flags ${arg_PRIVATE_DEPS})
+    if(arg_TORCH)
+      _epochd_use_torch(${target} PUBLIC)
+    endif()
+    if(arg_UNITY)
+      _epochd_unity(${target})
+    endif()
+  endif()
+  add_library(epochd::${name} ALIAS ${target})
+endfunction()
+
+function(epochd_executable)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "TORCH" "NAME" "SOURCES;DEPS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(
+      FATAL_ERROR "epochd_executable: unknown '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  string(REPLACE "-" "_" name "${arg_NAME}")
+  set(target epochd_bin_${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(${target} PROPERTIES OUTPUT_NAME ${arg_NAME})
+  target_link_libraries(${target} PRIVATE epochd_flags ${arg_DEPS})
+  target_link_options(${target} PRIVATE -pie)
+  if(arg_TORCH)
+    _epochd_use_torch(${target} PRIVATE)
+  endif()
+  add_executable(epochd::bin_${name} ALIAS ${target})
+endfunction()
+
+# ---- tests -------------------------------------------------------------------
+
+function(epochd_test)
+  cmake_parse_arguments(
+    PARSE_ARGV 0 arg "TORCH;RUN_SERIAL" "NAME;TIMEOUT"
+    "SOURCES;DEPS;LABELS;DEFINITIONS;TARGETS")
+  if(arg_UNPARSED_ARGUMENTS)
+    message(FATAL_ERROR "epochd_test: unknown '${arg_UNPARSED_ARGUMENTS}'")
+  endif()
+  if(NOT arg_NAME)
+    _epochd_folder_name(arg_NAME)
+    string(REGEX REPLACE "^tests_" "" arg_NAME ${arg_NAME})
+  endif()
+  if(NOT arg_TIMEOUT)
+    set(arg_TIMEOUT 120)
+  endif()
+  string(REPLACE "/" "_" name "${arg_NAME}")
+  set(target epochd_test_${name})
+  add_executable(${target} ${arg_SOURCES})
+  set_target_properties(
+    ${target} PROPERTIES OUTPUT_NAME ${name}_test
+                         RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+  target_link_libraries(${target} PRIVATE epochd_flags ${arg_DEPS}
+                                          GTest::gmock GTest::gtest_main)
+  target_link_options(${target} PRIVATE -pie)
+  target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
+  if(arg_TORCH)
+    _epochd_use_torch(${target} PRIVATE)
+  endif()
+  if(arg_TARGETS)
+    add_dependencies(${target} ${arg_TARGETS})
+  endif()
+  # Tells tests where the programs and the sources are.
+  set(environment EPOCHD_TEST_BIN_DIR=${PROJECT_BINARY_DIR}/bin
+                  EPOCHD_TEST_SOURCE_DIR=${PROJECT_SOURCE_DIR})
+  if(arg_TORCH)
+    add_test(NAME ${name} COMMAND ${target})
+    set_tests_properties(
+      ${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_RUN_SERIAL}
+                         ENVIRONMENT "${environment}" LABELS "${arg_LABELS}")
+  else()
+    # Escapes the lists once for the script that discovers the tests.
+    string(REPLACE ";" "\\;" environment "${environment}")
+    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
+    gtest_discover_tests(
+      ${target} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
+      PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_RUN_SERIAL}
+                 ENVIRONMENT "${environment}" LABELS "${labels}")
+  endif()
+endfunction()
+
+function(epochd_engine_test)
+  epochd_test(${ARGV} TORCH DEPS epochd::engine)
+endfunction()
+
+# ---- the engine --------------------------------------------------------------
+
+# Every folder below worker/engine/ adds its files to the one shared library.
+function(epochd_engine_sources)
+  list(TRANSFORM ARGV PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  target_sources(epochd_engine PRIVATE ${ARGV})
+endfunction()
+
+# ---- generated code ------------------------------------------------------------
+
+# Generates C++ from .proto files given relative to proto/; what is generated
+# is included as "epochd/v1/job.pb.h" or "proto/epochd/v1/job.pb.h".
+function(epochd_proto)
+  cmake_parse_arguments(PARSE_ARGV 0 arg "GRPC" "NAME" "FILES;DEPS")
+  set(root ${PROJECT_SOURCE_DIR}/proto)
+  set(out ${PROJECT_BINARY_DIR}/proto)
+  file(MAKE_DIRECTORY ${out})
+  set(generated)
+  foreach(file IN LISTS arg_FILES)
+    string(REGEX REPLACE "\\.proto$" "" stem ${file})
+    set(outputs ${out}/${stem}.pb.cc ${out}/${stem}.pb.h)
+    set(flags --cpp_out=${out})
+    # Only files that declare a service get gRPC code.
+    file(STRINGS ${root}/${file} services REGEX "^service ")
+    set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS
+                                           ${root}/${file})
+    if(arg_GRPC AND services)
+      list(APPEND outputs ${out}/${stem}.grpc.pb.cc ${out}/${stem}.grpc.pb.h)
+      list(APPEND flags --grpc_out=${out}
+           --plugin=protoc-gen-grpc=$<TARGET_FILE:gRPC::grpc_cpp_plugin>)
+    endif()
+    add_custom_command(
+      OUTPUT ${outputs}
+      COMMAND protobuf::protoc -I ${root} ${flags} ${root}/${file}
+      DEPENDS ${root}/${file}
+      COMMENT "Generating C++ from proto/${file}"
+      VERBATIM)
+    list(APPEND generated ${outputs})
+  endforeach()
+  set(target epochd_${arg_NAME})
+  add_library(${target} STATIC ${generated})
+  target_include_directories(${target} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}
+                                                     ${out})
+  target_compile_options(${target} PRIVATE -fPIC -w)
+  target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${arg_DEPS})
+  if(arg_GRPC)
+    target_link_libraries(${target} PUBLIC gRPC::grpc++)
+  endif()
+  add_library(epochd::${arg_NAME} ALIAS ${target})
+endfunction()
+
+# ---- folders -----------------------------------------------------------------
+
+# Sets `out` to whether EPOCHD_ONLY lets `folder` (from the root) in. tests/x
+# goes with x, and the folders on the way to one listed are let in too.
+function(_epochd_folder_allowed folder out)
+  set(${out} ON PARENT_SCOPE)
+  if(NOT EPOCHD_ONLY OR folder STREQUAL "tests")
+    return()
+  endif()
+  string(REGEX REPLACE "^tests/" "" subject ${folder})
+  foreach(allowed IN LISTS EPOCHD_ONLY)
+    string(REGEX REPLACE "^tests/" "" wanted ${allowed})
+    string(FIND "${subject}/" "${wanted}/" below)
+    string(FIND "${wanted}/" "${subject}/" above)
+    if(below EQUAL 0 OR above EQUAL 0)
+      return()
+    endif()
+  endforeach()
+  set(${out} OFF PARENT_SCOPE)
+endfunction()
+
+function(epochd_add_folders)
+  foreach(name IN LISTS ARGV)
+    set(path ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+    file(RELATIVE_PATH folder ${PROJECT_SOURCE_DIR} ${path})
+    _epochd_folder_allowed(${folder} allowed)
+    if(allowed AND EXISTS ${path}/CMakeLists.txt)
+      add_subdirectory(${name})
+    endif()
+  endforeach()
+endfunction()
