@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/job/restart.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+
+namespace epochd::job {
+namespace {
+
+constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
+
+std::string Told(const Job& job, AttemptReason reason,
+                 const std::string& message) {
+  std::string text = absl::StrCat("attempt ", job.CurrentAttempt().value(),
+                                  " ended: ", Name(reason));
+  if (!message.empty()) absl::StrAppend(&text, " (", message, ")");
+  return text;
+}
+
+EndDecision Failed(JobReason reason, std::string message) {
+  return {JobState::kFailed, reason, std::move(message), false};
+}
+
+}  // namespace
+
+absl::Duration Backoff(const RestartPolicy& policy, int num_restarts) {
+  if (num_restarts <= 0) return absl::ZeroDuration();
+  absl::Duration backoff = std::max(policy.backoff, absl::ZeroDuration());
+  for (int i = 1; i < num_restarts && backoff < kLongestBackoff; ++i) {
+    backoff *= 2;
+  }
+  return std::min(backoff, kLongestBackoff);
+}
+
+bool Restarts(const RestartPolicy& policy, AttemptReason reason) {
+  const auto& reasons =
+      policy.reasons.empty() ? DefaultRestartReasons() : policy.reasons;
+  return std::find(reasons.begin(), reasons.end(), reason) != reasons.end();
+}
+
+EndDecision DecideEnd(const Job& job, AttemptReason reason,
+                      const std::string& message) {
+  const std::string told = Told(job, reason, message);
+  if (reason == AttemptReason::kCompleted) {
+    return {JobState::kSucceeded, JobReason::kCompleted, "", false};
+  }
+  if (job.state == JobState::kStopping) {
+    if (job.reason == JobReason::kTimeLimit) {
+      return Failed(JobReason::kTimeLimit,
+                    absl::StrCat("limits.max_time of ",
+                                 absl::FormatDuration(job.spec->max_time),
+                                 " was reached"));
+    }
+    return {JobState::kCancelled, JobReason::kCancelled, "", false};
+  }
+  const RestartPolicy& policy = job.spec->restart;
+  if (Restarts(policy, reason)) {
+    if (job.num_restarts >= policy.max) {
+      return Failed(
+          JobReason::kRestartsExhausted,
+          absl::StrCat(told, "; restart.max of ", policy.max, " was used up"));
+    }
+    const int next = job.num_restarts + 1;
+    return {JobState::kQueued, JobReason::kRestartBackoff,
+            absl::StrCat(told, "; restart ", next, " of ", policy.max, " in ",
+                         absl::FormatDuration(Backoff(policy, next))),
+            true};
+  }
+  switch (reason) {
+    case AttemptReason::kStoppedWithCheckpoint:
+      return {JobState::kQueued, JobReason::kRestartBackoff,
+              absl::StrCat(told, "; it goes on from its checkpoint"), false};
+    case AttemptReason::kBadSpec:
+      return Failed(JobReason::kBadSpec, message);
+    case AttemptReason::kTrainingFailed:
+      return Failed(JobReason::kTrainingFailed, message);
+    default:
+      return Failed(JobReason::kNotRestartable, told);
+  }
+}
+
+}  // namespace epochd::job

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an attempt's end means for its job: done, failed, or once more. Pure.
+// Only ends for one of the policy's reasons count against restart.max; planned
+// stops, adoption after a restart of a program and the like do not.
+#pragma once
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/job/job.h"
+#include "server/job/state.h"
+
+namespace epochd::job {
+
+struct EndDecision {
+  JobState state = JobState::kUnspecified;
+  JobReason reason = JobReason::kUnspecified;
+  std::string message;
+  bool counts_as_restart = false;
+};
+
+// `job` still has its live attempt; `reason` and `message` are those that it
+// ends with. A job that is stopping never runs again: a cancelled one that had
+// finished its training is SUCCEEDED, else CANCELLED; one over its time limit
+// is FAILED unless it had finished.
+EndDecision DecideEnd(const Job& job, AttemptReason reason,
+                      const std::string& message);
+
+// How long a job waits before it starts for the n-th time again (n from 1):
+// the policy's backoff, doubled each time, at most a minute. Zero for n = 0.
+absl::Duration Backoff(const RestartPolicy& policy, int num_restarts);
+
+bool Restarts(const RestartPolicy& policy, AttemptReason reason);
+
+}  // namespace epochd::job
