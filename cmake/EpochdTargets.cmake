@@ -88,6 +88,20 @@ function(_epochd_folder_name out)
   set(${out} ${folder} PARENT_SCOPE)
 endfunction()
 
+# Replaces aliases of folders added later (or missing) by their target names,
+# which are looked up when linking: one missing folder then breaks what needs
+# it, not the whole configuration.
+function(_epochd_resolve variable)
+  set(resolved)
+  foreach(name IN LISTS ${variable})
+    if(NOT TARGET ${name})
+      string(REGEX REPLACE "^epochd::" "epochd_" name ${name})
+    endif()
+    list(APPEND resolved ${name})
+  endforeach()
+  set(${variable} ${resolved} PARENT_SCOPE)
+endfunction()
+
 # ---- libraries and programs --------------------------------------------------
 
 function(epochd_library)
@@ -99,6 +113,8 @@ function(epochd_library)
   if(NOT arg_NAME)
     _epochd_folder_name(arg_NAME)
   endif()
+  _epochd_resolve(arg_DEPS)
+  _epochd_resolve(arg_PRIVATE_DEPS)
   string(REPLACE "/" "_" name "${arg_NAME}")
   set(target epochd_${name})
   if(NOT arg_SOURCES)
@@ -134,6 +150,7 @@ function(epochd_executable)
     message(
       FATAL_ERROR "epochd_executable: unknown '${arg_UNPARSED_ARGUMENTS}'")
   endif()
+  _epochd_resolve(arg_DEPS)
   string(REPLACE "-" "_" name "${arg_NAME}")
   set(target epochd_bin_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -162,6 +179,8 @@ function(epochd_test)
   if(NOT arg_TIMEOUT)
     set(arg_TIMEOUT 120)
   endif()
+  _epochd_resolve(arg_DEPS)
+  _epochd_resolve(arg_TARGETS)
   string(REPLACE "/" "_" name "${arg_NAME}")
   set(target epochd_test_${name})
   add_executable(${target} ${arg_SOURCES})
@@ -187,13 +206,19 @@ function(epochd_test)
       ${name} PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_RUN_SERIAL}
                          ENVIRONMENT "${environment}" LABELS "${arg_LABELS}")
   else()
-    # Escapes the lists once for the script that discovers the tests.
-    string(REPLACE ";" "\\;" environment "${environment}")
-    string(REPLACE ";" "\\;" labels "${arg_LABELS}")
     gtest_discover_tests(
       ${target} TEST_PREFIX "${name}." DISCOVERY_TIMEOUT 60
-      PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_RUN_SERIAL}
-                 ENVIRONMENT "${environment}" LABELS "${labels}")
+      PROPERTIES TIMEOUT ${arg_TIMEOUT} RUN_SERIAL ${arg_RUN_SERIAL})
+    # PROPERTIES above loses lists, so they are set once the tests are known.
+    set(script ${CMAKE_CURRENT_BINARY_DIR}/${target}_properties.cmake)
+    file(
+      WRITE ${script}
+      "if(${target}_TESTS)\n"
+      "  set_tests_properties(\n"
+      "    \${${target}_TESTS} PROPERTIES\n"
+      "    ENVIRONMENT \"${environment}\" LABELS \"${arg_LABELS}\")\n"
+      "endif()\n")
+    set_property(DIRECTORY APPEND PROPERTY TEST_INCLUDE_FILES ${script})
   endif()
 endfunction()
 
@@ -240,6 +265,7 @@ function(epochd_proto)
       VERBATIM)
     list(APPEND generated ${outputs})
   endforeach()
+  _epochd_resolve(arg_DEPS)
   set(target epochd_${arg_NAME})
   add_library(${target} STATIC ${generated})
   target_include_directories(${target} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}
