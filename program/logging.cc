@@ -6,6 +6,7 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -16,44 +17,18 @@
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "text/utf8.h"
 
 namespace epochd::program {
 namespace {
 
-// Returns the length of the valid UTF-8 sequence at the start of `text`, or 0.
-size_t SequenceLength(std::string_view text, uint32_t& code) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t lead = byte(0);
-  size_t length = 0;
-  uint32_t least = 0;
-  if (lead < 0x80) {
-    code = lead;
-    return 1;
-  } else if ((lead & 0xe0) == 0xc0) {
-    length = 2, least = 0x80, code = lead & 0x1f;
-  } else if ((lead & 0xf0) == 0xe0) {
-    length = 3, least = 0x800, code = lead & 0x0f;
-  } else if ((lead & 0xf8) == 0xf0) {
-    length = 4, least = 0x10000, code = lead & 0x07;
-  } else {
-    return 0;
-  }
-  if (text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-    code = code << 6 | (byte(i) & 0x3f);
-  }
-  const bool surrogate = code >= 0xd800 && code <= 0xdfff;
-  return code < least || code > 0x10ffff || surrogate ? 0 : length;
-}
-
-bool ChangesDirection(uint32_t code) {
+bool ChangesDirection(char32_t code) {
   return code == 0x061c || code == 0x200e || code == 0x200f ||
          (code >= 0x202a && code <= 0x202e) ||
          (code >= 0x2066 && code <= 0x2069);
 }
 
-bool IsControl(uint32_t code) {
+bool IsControl(char32_t code) {
   return code < 0x20 || (code >= 0x7f && code < 0xa0) || code == 0x2028 ||
          code == 0x2029 || ChangesDirection(code);
 }
@@ -116,26 +91,25 @@ std::optional<spdlog::level::level_enum> ParseLevel(std::string_view name) {
 
 }  // namespace
 
-std::string EscapeControls(std::string_view text) {
+std::string EscapeControls(std::string_view input) {
   std::string escaped;
-  escaped.reserve(text.size());
-  while (!text.empty()) {
-    uint32_t code = 0;
-    size_t length = SequenceLength(text, code);
-    const bool visible = length > 0 && !IsControl(code);
-    if (length == 0) length = 1;
+  escaped.reserve(input.size());
+  while (!input.empty()) {
+    const text::Utf8Character first = text::DecodeFirst(input);
+    const bool visible = first.length > 0 && !IsControl(first.code);
+    const size_t length = std::max<size_t>(first.length, 1);
     if (visible) {
-      escaped.append(text.substr(0, length));
-    } else if (text[0] == '\n') {
+      escaped.append(input.substr(0, length));
+    } else if (input[0] == '\n') {
       escaped += "\\n";
-    } else if (text[0] == '\t') {
+    } else if (input[0] == '\t') {
       escaped += "\\t";
     } else {
-      for (const char c : text.substr(0, length)) {
+      for (const char c : input.substr(0, length)) {
         absl::StrAppendFormat(&escaped, "\\x%02x", static_cast<uint8_t>(c));
       }
     }
-    text.remove_prefix(length);
+    input.remove_prefix(length);
   }
   return escaped;
 }

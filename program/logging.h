@@ -29,6 +29,6 @@ absl::Status SetUpLogging(const LoggingOptions& options);
 // text from outside stays on one line and cannot drive a terminal. UTF-8 stays;
 // bytes that are not UTF-8 become "\\xNN", and so do the characters that
 // reverse the direction of text.
-std::string EscapeControls(std::string_view text);
+std::string EscapeControls(std::string_view input);
 
 }  // namespace epochd::program
