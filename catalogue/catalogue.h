@@ -39,30 +39,31 @@ namespace epochd::catalogue {
 // ordered_json: written in declaration order, so that the hash is stable.
 using Json = nlohmann::ordered_json;
 
+// Every member has an initializer, so that declarations may leave out any.
 struct Parameter {
-  std::string name;
-  std::string type;
+  std::string name = {};
+  std::string type = {};
   bool required = false;
   // Null: no default is declared (an optional parameter that is absent).
-  Json default_value;
-  std::optional<double> min;  // inclusive
-  std::optional<double> max;  // inclusive
+  Json default_value = {};
+  std::optional<double> min = {};  // inclusive
+  std::optional<double> max = {};  // inclusive
   bool exclusive_min = false;
   // Accepted values of a string; empty: any.
-  std::vector<std::string> choices;
-  std::vector<std::string> aliases;
+  std::vector<std::string> choices = {};
+  std::vector<std::string> aliases = {};
   bool scalar_ok = false;
-  std::string help;
+  std::string help = {};
 };
 
 struct Component {
-  std::string kind;
-  std::string name;
-  std::vector<std::string> aliases;
-  std::string help;
+  std::string kind = {};
+  std::string name = {};
+  std::vector<std::string> aliases = {};
+  std::string help = {};
   // Most replicas that a job using this component may have.
-  std::optional<int> max_replicas;
-  std::vector<Parameter> parameters;
+  std::optional<int> max_replicas = {};
+  std::vector<Parameter> parameters = {};
   // Further keys whose value is a component, or a list of them, are named
   // objects (the experiment: `${ref:}` targets) instead of errors, unless they
   // look like a misspelt parameter that nothing refers to.
