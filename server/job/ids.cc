@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/job/ids.h"
 
-#include <array>
+#include <charconv>
 
 #include "absl/numeric/int128.h"
-#include "absl/strings/numbers.h"
-#include "absl/strings/str_cat.h"
+#include "fmt/format.h"
 
 namespace epochd::job {
 namespace {
@@ -26,9 +25,10 @@ absl::StatusOr<JobId> JobId::Parse(std::string_view text) {
     bits = (bits << 5) | static_cast<uint64_t>(digit & 31);
   }
   if (!good) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "job id: '", text.substr(0, 64), "' is not one, expected ", kTextLength,
-        " characters of ", kAlphabet, ", the first at most 7"));
+    return absl::InvalidArgumentError(fmt::format(
+        "job id: '{}' is not one, expected {} characters of {}, the first at "
+        "most 7",
+        text.substr(0, 64), kTextLength, kAlphabet));
   }
   return JobId(absl::Uint128High64(bits), absl::Uint128Low64(bits));
 }
@@ -43,7 +43,7 @@ std::string JobId::ToString() const {
 }
 
 std::string JobId::ResourceName() const {
-  return absl::StrCat(kJobs, ToString());
+  return fmt::format("{}{}", kJobs, ToString());
 }
 
 absl::StatusOr<AttemptId> AttemptId::Parse(std::string_view resource_name) {
@@ -55,18 +55,18 @@ absl::StatusOr<AttemptId> AttemptId::Parse(std::string_view resource_name) {
     const std::string_view digits = name.substr(split + kAttempts.size());
     auto job = JobId::Parse(name.substr(kJobs.size(), split - kJobs.size()));
     // Refuses "+1", "01" and the like: one attempt has one name.
-    if (job.ok() && absl::SimpleAtoi(digits, &number) && number >= 1 &&
-        absl::StrCat(number) == digits) {
+    std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    if (job.ok() && number >= 1 && std::to_string(number) == digits) {
       return AttemptId{*job, AttemptNumber(number)};
     }
   }
-  return absl::InvalidArgumentError(
-      absl::StrCat("attempt: '", name.substr(0, 128),
-                   "' is not one, expected jobs/{job}/attempts/{n}"));
+  return absl::InvalidArgumentError(fmt::format(
+      "attempt: '{}' is not one, expected jobs/{{job}}/attempts/{{n}}",
+      name.substr(0, 128)));
 }
 
 std::string AttemptId::ResourceName() const {
-  return absl::StrCat(job.ResourceName(), kAttempts, number.value());
+  return fmt::format("{}{}{}", job.ResourceName(), kAttempts, number.value());
 }
 
 }  // namespace epochd::job

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "absl/strings/str_cat.h"
+#include "fmt/format.h"
 
 namespace epochd::job {
 namespace {
@@ -12,9 +12,9 @@ constexpr absl::Duration kLongestBackoff = absl::Minutes(1);
 
 std::string Told(const Job& job, AttemptReason reason,
                  const std::string& message) {
-  std::string text = absl::StrCat("attempt ", job.CurrentAttempt().value(),
-                                  " ended: ", Name(reason));
-  if (!message.empty()) absl::StrAppend(&text, " (", message, ")");
+  std::string text = fmt::format("attempt {} ended: {}",
+                                 job.CurrentAttempt().value(), Name(reason));
+  if (!message.empty()) text += fmt::format(" ({})", message);
   return text;
 }
 
@@ -48,9 +48,8 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
   if (job.state == JobState::kStopping) {
     if (job.reason == JobReason::kTimeLimit) {
       return Failed(JobReason::kTimeLimit,
-                    absl::StrCat("limits.max_time of ",
-                                 absl::FormatDuration(job.spec->max_time),
-                                 " was reached"));
+                    fmt::format("limits.max_time of {} was reached",
+                                absl::FormatDuration(job.spec->max_time)));
     }
     return {JobState::kCancelled, JobReason::kCancelled, "", false};
   }
@@ -59,18 +58,18 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
     if (job.num_restarts >= policy.max) {
       return Failed(
           JobReason::kRestartsExhausted,
-          absl::StrCat(told, "; restart.max of ", policy.max, " was used up"));
+          fmt::format("{}; restart.max of {} was used up", told, policy.max));
     }
     const int next = job.num_restarts + 1;
     return {JobState::kQueued, JobReason::kRestartBackoff,
-            absl::StrCat(told, "; restart ", next, " of ", policy.max, " in ",
-                         absl::FormatDuration(Backoff(policy, next))),
+            fmt::format("{}; restart {} of {} in {}", told, next, policy.max,
+                        absl::FormatDuration(Backoff(policy, next))),
             true};
   }
   switch (reason) {
     case AttemptReason::kStoppedWithCheckpoint:
       return {JobState::kQueued, JobReason::kRestartBackoff,
-              absl::StrCat(told, "; it goes on from its checkpoint"), false};
+              fmt::format("{}; it goes on from its checkpoint", told), false};
     case AttemptReason::kBadSpec:
       return Failed(JobReason::kBadSpec, message);
     case AttemptReason::kTrainingFailed:

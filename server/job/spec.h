@@ -36,7 +36,7 @@ struct Resources {
   Replicas replicas;
   DeviceKind device = DeviceKind::kCpu;
   // CPU slots per rank, at least 1. A CPU rank's devices are these slots; a GPU
-  // rank takes one GPU, and these slots where its worker offers any.
+  // rank's device is one GPU, and it reserves no slots.
   int32_t cpus = 1;
   // Bytes per rank; 0: no limit.
   int64_t memory_bytes = 0;
