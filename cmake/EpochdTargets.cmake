@@ -10,7 +10,8 @@
 #     [SHARED] [TORCH] [UNITY])
 #   epochd_executable(NAME epochd SOURCES main.cc DEPS ... [TORCH])
 #     puts <build>/bin/epochd; the target is epochd_bin_<name>, the alias
-#     epochd::bin_<name>, '-' becoming '_'.
+#     epochd::bin_<name>, '-' becoming '_'. The target epochd_programs builds
+#     all of them; each is an install component of its own name.
 #   epochd_test([NAME server_store] SOURCES a_test.cc DEPS ... [TORCH]
 #               [LABELS l...] [TIMEOUT s] [RUN_SERIAL] [DEFINITIONS d...]
 #               [TARGETS t...])  # TARGETS: programs the test starts
@@ -144,6 +145,8 @@ function(epochd_library)
   add_library(epochd::${name} ALIAS ${target})
 endfunction()
 
+add_custom_target(epochd_programs)
+
 function(epochd_executable)
   cmake_parse_arguments(PARSE_ARGV 0 arg "TORCH" "NAME" "SOURCES;DEPS")
   if(arg_UNPARSED_ARGUMENTS)
@@ -161,6 +164,11 @@ function(epochd_executable)
     _epochd_use_torch(${target} PRIVATE)
   endif()
   add_executable(epochd::bin_${name} ALIAS ${target})
+  add_dependencies(epochd_programs ${target})
+  set_target_properties(
+    ${target} PROPERTIES
+    INSTALL_RPATH "$ORIGIN/../lib;$ORIGIN/../lib/epochd/torch/lib")
+  install(TARGETS ${target} RUNTIME DESTINATION bin COMPONENT ${arg_NAME})
 endfunction()
 
 # ---- tests -------------------------------------------------------------------
