@@ -30,52 +30,19 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "server/control/agent_messages.h"
 #include "server/control/clock.h"
+#include "server/control/options.h"
+#include "server/control/subscription.h"
 #include "server/control/views.h"
 #include "server/job/ids.h"
 #include "server/job/job.h"
 #include "server/store/job_store.h"
 
 namespace epochd::control {
-
-struct Options {
-  absl::Duration heartbeat_interval = absl::Seconds(2);
-  // Silent for this long: shown as unreachable, given no new work.
-  absl::Duration unreachable_after = absl::Seconds(10);
-  // Trainers end themselves after this share of the job's worker_lost_after.
-  double self_fence_share = 0.8;
-  // From SIGTERM to SIGKILL.
-  absl::Duration stop_grace = absl::Seconds(30);
-  // An attempt that ended is recorded after this long, even if its agent could
-  // not hand in all of its lines.
-  absl::Duration drain_deadline = absl::Minutes(1);
-  // Submits are refused with ResourceExhausted beyond.
-  int64_t max_live_jobs = 100000;
-  int64_t max_mailbox = 65536;
-  // Events of a job kept in memory for readers; older ones come from the store.
-  int32_t tail_events = 256;
-  // 64 random bits; empty: the system's randomness.
-  std::function<uint64_t()> random;
-  // Called at most once, when the store failed so that the process has to end
-  // and start again.
-  std::function<void(absl::Status)> on_fatal;
-};
-
-template <typename T>
-using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
-using DoneStatus = absl::AnyInvocable<void(absl::Status)>;
-
-// Ends what it stands for when destroyed; after that no callback of it runs or
-// is running. Do not destroy it inside its own callback.
-class Subscription {
- public:
-  virtual ~Subscription() = default;
-};
 
 class Controller {
  public:
@@ -159,8 +126,8 @@ class Controller {
   using DesiredCallback =
       std::function<void(absl::StatusOr<std::shared_ptr<const DesiredState>>)>;
   // Calls `changed` with what is desired, now (on the calling thread) and at
-  // each change, versions growing; with Aborted, and then no more, once a newer
-  // agent took the name. Codes as SendHeartbeat.
+  // each change (an older version than seen is to be ignored); with Aborted,
+  // and then no more, once a newer agent took the name. Codes as SendHeartbeat.
   absl::StatusOr<std::unique_ptr<Subscription>> WatchDesired(
       const job::WorkerId& worker, const job::Incarnation& incarnation,
       DesiredCallback changed);

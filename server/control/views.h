@@ -86,6 +86,8 @@ struct Stats {
   int64_t num_commits = 0;
   int64_t num_events = 0;
   int64_t num_commit_failures = 0;
+  // Decisions of the controller that Apply refused: a bug of ours.
+  int64_t num_refused_decisions = 0;
   // Calls refused since they came from a stale attempt or incarnation.
   int64_t num_fenced = 0;
   int64_t mailbox_length = 0;

@@ -33,6 +33,14 @@ absl::Duration Backoff(const RestartPolicy& policy, int num_restarts) {
   return std::min(backoff, kLongestBackoff);
 }
 
+absl::Duration BackoffOf(const Job& job) {
+  if (job.attempts.empty() ||
+      !Restarts(job.spec->restart, job.attempts.back().reason)) {
+    return absl::ZeroDuration();
+  }
+  return Backoff(job.spec->restart, job.num_restarts);
+}
+
 bool Restarts(const RestartPolicy& policy, AttemptReason reason) {
   const auto& reasons =
       policy.reasons.empty() ? DefaultRestartReasons() : policy.reasons;

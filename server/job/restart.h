@@ -31,6 +31,10 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
 // the policy's backoff, doubled each time, at most a minute. Zero for n = 0.
 absl::Duration Backoff(const RestartPolicy& policy, int num_restarts);
 
+// How long a queued job waits before it may start: Backoff if its last attempt
+// ended for a reason that counts, else zero.
+absl::Duration BackoffOf(const Job& job);
+
 bool Restarts(const RestartPolicy& policy, AttemptReason reason);
 
 }  // namespace epochd::job

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What agents said about one live attempt, and what follows from it. In memory
+// alone: agents say it all again after a restart of the coordinator. Single
+// thread, no clock.
+//
+// An attempt ends only when each of its workers either reported kEnded and
+// handed in all lines, or is certainly without a process of it (lost, rebooted,
+// or a new agent found none). So every line that counts is journalled before
+// the attempt's end is.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "absl/time/time.h"
+#include "server/control/agent_messages.h"
+#include "server/fleet/steady_time.h"
+#include "server/job/event.h"
+#include "server/job/ids.h"
+#include "server/job/job.h"
+#include "server/job/state.h"
+
+namespace epochd::control {
+
+class AttemptWatch {
+ public:
+  AttemptWatch() = default;
+  // Of a new attempt, or of one that the journal knows: once every rank ran,
+  // every worker had taken it on.
+  explicit AttemptWatch(const job::Attempt& attempt);
+
+  job::AttemptNumber number() const { return number_; }
+  const std::string& rendezvous() const { return rendezvous_; }
+
+  // Takes in the newest report of a worker. Returns whether anything changed.
+  bool Observe(const job::WorkerId& worker, const ObservedAttempt& observed,
+               fleet::SteadyTime now);
+  // The worker's newest report does not name the attempt. Ends it there if it
+  // had been reported before; else the agent has yet to take it on.
+  bool ObserveAbsent(const job::WorkerId& worker);
+  // No process of it can be alive there, whatever the agent said last.
+  bool MarkGone(const job::WorkerId& worker, const std::string& message);
+
+  bool IsGoneOn(const job::WorkerId& worker) const;
+  // Whether all ranks there have ended or are gone.
+  bool IsOverOn(const job::WorkerId& worker) const;
+
+  // The next step of `attempt`, if it is time for one. `now` decides whether an
+  // agent had long enough (drain_deadline) to hand in its lines.
+  std::optional<job::AttemptStateChanged> Next(
+      const job::Attempt& attempt, fleet::SteadyTime now,
+      absl::Duration drain_deadline) const;
+
+  // When Next has to be asked again though nothing was reported.
+  fleet::SteadyTime NextDeadline(absl::Duration drain_deadline) const;
+
+ private:
+  struct Report {
+    ObservedAttempt last;
+    bool seen = false;
+    bool gone = false;
+    fleet::SteadyTime ended_at;
+  };
+  struct Cause {
+    job::WorkerId worker;
+    job::AttemptReason reason = job::AttemptReason::kUnspecified;
+    std::string message;
+  };
+
+  void FindCause(const job::WorkerId& worker, const Report& report);
+  const Report* Find(const job::WorkerId& worker) const;
+  Cause FinalCause(const job::Attempt& attempt) const;
+  std::vector<job::RankPlacement> WithExits(const job::Attempt& attempt) const;
+
+  job::AttemptNumber number_;
+  std::string rendezvous_;
+  std::map<job::WorkerId, Report> reports_;
+  // The first thing that went wrong.
+  std::optional<Cause> cause_;
+};
+
+}  // namespace epochd::control

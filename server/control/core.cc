@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/control/core.h"
+
+#include <algorithm>
+#include <random>
+#include <utility>
+
+#include "fmt/format.h"
+#include "server/job/restart.h"
+#include "spdlog/spdlog.h"
+
+namespace epochd::control {
+namespace {
+
+// Settle asks to be called this often even when nothing happens.
+constexpr absl::Duration kScanInterval = absl::Seconds(1);
+// A turn that comes this late was not the kernel being busy for a moment.
+constexpr absl::Duration kStall = absl::Seconds(3);
+// Between attempts to commit our own decisions while the store is full.
+constexpr absl::Duration kRetryInterval = absl::Seconds(1);
+
+Options WithDefaults(Options options) {
+  if (!options.random) {
+    options.random = [] {
+      std::random_device device;
+      return (static_cast<uint64_t>(device()) << 32) | device();
+    };
+  }
+  return options;
+}
+
+std::vector<job::WorkerId> WorkersOf(const job::Attempt* attempt) {
+  std::vector<job::WorkerId> workers;
+  if (attempt == nullptr) return workers;
+  for (const job::RankPlacement& rank : attempt->ranks) {
+    if (workers.empty() || workers.back() != rank.worker) {
+      workers.push_back(rank.worker);
+    }
+  }
+  return workers;
+}
+
+}  // namespace
+
+Core::Core(Options options, const Clock& clock, store::JobStore& store)
+    : options_(WithDefaults(std::move(options))),
+      clock_(clock),
+      store_(store),
+      board_(store, options_.tail_events),
+      fleet_({options_.unreachable_after, options_.lost_after}) {}
+
+absl::Status Core::Load() {
+  auto snapshot = store_.Load();
+  if (!snapshot.ok()) return snapshot.status();
+  now_ = clock_.Steady();
+  cluster_id_ = snapshot->cluster_id;
+  next_submit_number_ = snapshot->next_submit_number;
+  desired_version_ = snapshot->generation << 32;
+  std::erase_if(snapshot->num_jobs,
+                [](const auto& item) { return !job::IsTerminal(item.first); });
+  board_.SetTerminalCounts(std::move(snapshot->num_jobs));
+  for (fleet::WorkerRecord& record : snapshot->workers) {
+    const job::WorkerId id = record.id;
+    fleet_.Restore(std::move(record), now_);
+    ShowWorker(id);
+    dirty_workers_.insert(id);
+  }
+  for (JobPtr& job : snapshot->live_jobs) {
+    board_.PublishJob(job, {});
+    Remember(std::move(job), now_);
+  }
+  for (const store::EventOffset& offset : snapshot->offsets) {
+    const auto it = live_.find(offset.attempt.job);
+    if (it != live_.end() &&
+        it->second.watch.number() == offset.attempt.number) {
+      it->second.offsets[offset.rank] = offset.next_offset;
+    }
+  }
+  next_scan_ = now_;
+  PushDesired();
+  return absl::OkStatus();
+}
+
+void Core::Remember(JobPtr job, fleet::SteadyTime now) {
+  const job::JobId id = job->id;
+  LiveJob& live = live_[id];
+  live.job = std::move(job);
+  if (const job::Attempt* attempt = live.job->LiveAttempt()) {
+    live.watch = AttemptWatch(*attempt);
+    if (attempt->start_time) {
+      // The only place where wall time becomes steady time: that of before a
+      // restart is all there is.
+      live.running_since = now - std::max(absl::ZeroDuration(),
+                                          clock_.Wall() - *attempt->start_time);
+    }
+    active_.insert(id);
+    for (const auto& worker : WorkersOf(attempt)) placed_[worker].insert(id);
+    return;
+  }
+  live.queued_since = now;
+  live.not_before = now + job::BackoffOf(*live.job);
+  queue_[{live.job->spec->priority, live.job->submit_number}] = id;
+}
+
+const job::Job* Core::Current(job::JobId id) const {
+  if (const job::Job* job = transaction_.Find(id)) return job;
+  const auto it = live_.find(id);
+  return it == live_.end() ? nullptr : it->second.job.get();
+}
+
+absl::Status Core::Emit(job::JobId id, job::AttemptNumber attempt,
+                        job::EventBody body) {
+  const auto it = live_.find(id);
+  return transaction_.Emit(id, it == live_.end() ? nullptr : it->second.job,
+                           attempt, clock_.Wall(), std::move(body));
+}
+
+void Core::Decide(job::JobId id, job::AttemptNumber attempt,
+                  job::EventBody body) {
+  const absl::Status status = Emit(id, attempt, std::move(body));
+  if (status.ok()) return;
+  spdlog::critical("a decision of the controller was refused: {}",
+                   status.ToString());
+  board_.Count([](Stats& stats) { ++stats.num_refused_decisions; });
+}
+
+void Core::BeginTurn() {
+  now_ = clock_.Steady();
+  if (!settled_ || now_ - *settled_ < kStall) return;
+  const absl::Duration gap = now_ - *settled_;
+  spdlog::warn("the coordinator stood still for {}, leases are extended",
+               absl::FormatDuration(gap));
+  fleet_.NoteStall(gap, now_);
+}
+
+fleet::SteadyTime Core::Settle() {
+  now_ = clock_.Steady();
+  fleet_.Tick(now_);
+  const bool may_decide = fatal_.ok() && (!retry_at_ || *retry_at_ <= now_);
+  if (now_ >= next_scan_) {
+    next_scan_ = now_ + kScanInterval;
+    for (const fleet::WorkerRecord* worker : fleet_.All()) {
+      ShowWorker(worker->id);
+    }
+    dirty_jobs_.insert(active_.begin(), active_.end());
+  }
+  if (may_decide) {
+    retry_at_.reset();
+    for (const job::JobId id : std::exchange(dirty_jobs_, {})) Reconcile(id);
+    if (must_schedule_ || now_ >= next_backoff_end_) Schedule();
+  }
+  Commit();
+  settled_ = now_;
+  auto next = std::min(next_scan_, next_backoff_end_);
+  if (retry_at_) next = *retry_at_;
+  return next;
+}
+
+void Core::Commit() {
+  absl::Status status = fatal_;
+  const store::Batch batch = transaction_.ToBatch();
+  if (status.ok() && !batch.empty()) {
+    status = store_.Commit(batch);
+    board_.Count([&](Stats& stats) {
+      ++(status.ok() ? stats.num_commits : stats.num_commit_failures);
+    });
+  }
+  if (status.ok()) {
+    Committed();
+  } else {
+    for (const auto& [id, touched] : transaction_.touched()) {
+      if (touched.before != nullptr) dirty_jobs_.insert(id);
+    }
+    must_schedule_ = true;
+    transaction_.Drop();
+    retry_at_ = now_ + kRetryInterval;
+    if (fatal_.ok() && !absl::IsResourceExhausted(status)) {
+      spdlog::critical("the store failed, this process has to end: {}",
+                       status.ToString());
+      fatal_ = absl::UnavailableError(
+          fmt::format("the store failed: {}", std::string(status.message())));
+      if (options_.on_fatal) options_.on_fatal(status);
+    }
+  }
+  PushDesired();
+  for (Answer& answer : std::exchange(answers_, {})) answer(status);
+}
+
+void Core::Committed() {
+  for (const auto& [key, offset] : transaction_.offsets()) {
+    const auto it = live_.find(key.first.job);
+    if (it != live_.end()) it->second.offsets[key.second] = offset;
+  }
+  int64_t num_events = 0;
+  std::vector<job::JobId> changed(transaction_.deleted());
+  for (const auto& [id, touched] : transaction_.touched()) {
+    TakeOver(touched);
+    num_events += static_cast<int64_t>(touched.events.size());
+    changed.push_back(id);
+  }
+  transaction_.Clear();
+  if (num_events > 0) {
+    board_.Count([&](Stats& stats) { stats.num_events += num_events; });
+  }
+  for (const job::JobId id : changed) board_.WakeJob(id);
+}
+
+void Core::TakeOver(const Transaction::Touched& touched) {
+  const JobPtr& job = touched.after;
+  const job::JobId id = job->id;
+  const schedule::QueueKey key{job->spec->priority, job->submit_number};
+  const job::Attempt* old_attempt =
+      touched.before ? touched.before->LiveAttempt() : nullptr;
+  const job::Attempt* attempt = job->LiveAttempt();
+  const bool was_queued =
+      touched.before && touched.before->state == job::JobState::kQueued;
+  const bool same_attempt =
+      old_attempt && attempt && old_attempt->number == attempt->number;
+
+  board_.PublishJob(job, touched.events);
+  if (!same_attempt || old_attempt->state != attempt->state) {
+    for (const auto& worker : WorkersOf(old_attempt)) {
+      dirty_workers_.insert(worker);
+    }
+    for (const auto& worker : WorkersOf(attempt)) dirty_workers_.insert(worker);
+  }
+  if (same_attempt || (was_queued && job->state == job::JobState::kQueued)) {
+    live_[id].job = job;
+    return;
+  }
+  if (was_queued) {
+    if (attempt != nullptr) {
+      const double waited =
+          absl::ToDoubleSeconds(now_ - live_[id].queued_since);
+      board_.Count([&](Stats& stats) {
+        const auto bucket = std::lower_bound(kQueueWaitBounds.begin(),
+                                             kQueueWaitBounds.end(), waited) -
+                            kQueueWaitBounds.begin();
+        ++stats.queue_wait.counts[bucket];
+        stats.queue_wait.sum_seconds += waited;
+      });
+    }
+    queue_.erase(key);
+  }
+  active_.erase(id);
+  for (const auto& worker : WorkersOf(old_attempt)) placed_[worker].erase(id);
+  live_.erase(id);
+  if (job->IsTerminal()) {
+    board_.AddTerminal(job->state, 1);
+    return;
+  }
+  Remember(job, now_);
+}
+
+void Core::ShowWorker(const job::WorkerId& id) {
+  const fleet::WorkerState state = fleet_.StateOf(id, now_);
+  auto [shown, is_new] = shown_states_.try_emplace(id, state);
+  if (!is_new && shown->second == state) return;
+  if (!is_new) {
+    spdlog::info("worker {}: {} -> {}", id.name(), Name(shown->second),
+                 Name(state));
+  }
+  shown->second = state;
+  board_.PublishWorker(*fleet_.Find(id), state, fleet_.MessageOf(id, now_));
+  must_schedule_ = true;
+  const auto placed = placed_.find(id);
+  if (placed != placed_.end()) {
+    dirty_jobs_.insert(placed->second.begin(), placed->second.end());
+  }
+}
+
+}  // namespace epochd::control

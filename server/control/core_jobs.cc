@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What people ask for.
+#include <algorithm>
+#include <utility>
+
+#include "fmt/format.h"
+#include "server/control/core.h"
+
+namespace epochd::control {
+namespace {
+
+absl::Status NoSuchJob(job::JobId id) {
+  return absl::NotFoundError(fmt::format("{}: no such job", id.ResourceName()));
+}
+
+// What people wrote; which components that needs may be found anew each time.
+bool SameSpec(const job::JobSpec& a, const job::JobSpec& b) {
+  job::JobSpec written = a;
+  written.required_components = b.required_components;
+  return written == b;
+}
+
+}  // namespace
+
+void Core::Submit(std::shared_ptr<const job::JobSpec> spec,
+                  std::string request_id, Done<JobView> done) {
+  const auto answer_with = [&](job::JobId id) {
+    AnswerAfterCommit(
+        [this, id, done = std::move(done)](const absl::Status& status) mutable {
+          if (status.ok()) {
+            done(board_.Get(id));
+          } else {
+            done(status);
+          }
+        });
+  };
+  const auto refuse = [&](absl::Status why) {
+    AnswerAfterCommit([why = std::move(why),
+                       done = std::move(done)](const absl::Status&) mutable {
+      done(std::move(why));
+    });
+  };
+  if (spec == nullptr) {
+    return refuse(absl::InvalidArgumentError("spec: is missing"));
+  }
+  if (!request_id.empty()) {
+    std::optional<job::JobId> known = transaction_.FindRequest(request_id);
+    if (!known) {
+      auto stored = store_.FindRequest(request_id);
+      if (stored.ok()) {
+        known = *stored;
+      } else if (!absl::IsNotFound(stored.status())) {
+        return refuse(stored.status());
+      }
+    }
+    if (known) {
+      std::shared_ptr<const job::JobSpec> first;
+      if (const job::Job* job = Current(*known)) {
+        first = job->spec;
+      } else if (auto stored = store_.ReadJob(*known); stored.ok()) {
+        first = (*stored)->spec;
+      } else {
+        return refuse(stored.status());
+      }
+      if (SameSpec(*first, *spec)) return answer_with(*known);
+      return refuse(absl::InvalidArgumentError(fmt::format(
+          "request_id: '{}' was used for {} with another spec, give a new one",
+          request_id.substr(0, 64), known->ResourceName())));
+    }
+  }
+  if (static_cast<int64_t>(live_.size() + transaction_.touched().size()) >=
+      options_.max_live_jobs) {
+    return refuse(absl::ResourceExhaustedError(
+        fmt::format("jobs: {} are not finished, no more are accepted now",
+                    options_.max_live_jobs)));
+  }
+  const job::JobId id(options_.random(), options_.random());
+  // A number that a dropped transaction leaves unused is no harm.
+  auto status = Emit(id, job::AttemptNumber(),
+                     job::JobSubmitted{std::move(spec), next_submit_number_++});
+  if (!status.ok()) return refuse(std::move(status));
+  if (!request_id.empty()) transaction_.AddRequest(std::move(request_id), id);
+  must_schedule_ = true;
+  answer_with(id);
+}
+
+void Core::Hint(std::shared_ptr<const job::JobSpec> spec,
+                Done<std::string> done) {
+  auto queue = Queue();
+  // Behind all of its priority.
+  const auto place = std::find_if(
+      queue.begin(), queue.end(), [&](const schedule::QueuedJob& other) {
+        return other.spec->priority < spec->priority;
+      });
+  queue.insert(place, {job::JobId(), spec.get(), now_});
+  const auto offers = Offers();
+  const auto decision = schedule::Plan(now_, queue, offers);
+  std::string hint;
+  for (const auto& assignment : decision.assignments) {
+    if (!assignment.job.IsNil()) continue;
+    const auto& ranks = assignment.ranks;
+    hint = fmt::format("would start now with {} rank{}, the first on {}",
+                       ranks.size(), ranks.size() == 1 ? "" : "s",
+                       ranks[0].worker.name());
+  }
+  for (const auto& waiting : decision.waiting) {
+    if (!waiting.job.IsNil()) continue;
+    hint = fmt::format("would wait: {} ({})", waiting.message,
+                       Name(waiting.reason));
+  }
+  AnswerAfterCommit([hint = std::move(hint),
+                     done = std::move(done)](const absl::Status&) mutable {
+    done(std::move(hint));
+  });
+}
+
+void Core::Cancel(job::JobId id, const std::string& etag, Done<JobView> done) {
+  absl::Status refusal;
+  if (const job::Job* job = Current(id)) {
+    const auto committed = live_.find(id);
+    if (!etag.empty() && committed != live_.end() &&
+        etag != JobView{committed->second.job, {}, "", 0, {}}.Etag()) {
+      refusal = absl::AbortedError(
+          fmt::format("{}: etag '{}' is not the job's, read it again",
+                      id.ResourceName(), etag.substr(0, 64)));
+    } else if (job->state == job::JobState::kQueued) {
+      Decide(id, job::AttemptNumber(),
+             job::JobStateChanged{job::JobState::kCancelled,
+                                  job::JobReason::kCancelled,
+                                  "cancelled before it ran"});
+      must_schedule_ = true;
+    } else if (!job->IsTerminal() && job->state != job::JobState::kStopping) {
+      Stop(id, job::JobReason::kCancelRequested, job::AttemptReason::kCancelled,
+           "cancel was requested");
+    }
+  }
+  AnswerAfterCommit([this, id, refusal, done = std::move(done)](
+                        const absl::Status& status) mutable {
+    if (!refusal.ok()) {
+      done(refusal);
+    } else if (status.ok()) {
+      done(board_.Get(id));
+    } else {
+      done(status);
+    }
+  });
+}
+
+void Core::Stop(job::JobId id, job::JobReason job_reason,
+                job::AttemptReason attempt_reason, const std::string& message) {
+  const job::Attempt attempt = *Current(id)->LiveAttempt();
+  if (attempt.state < job::AttemptState::kStopping) {
+    Decide(id, attempt.number,
+           job::AttemptStateChanged{job::AttemptState::kStopping,
+                                    attempt_reason,
+                                    message,
+                                    {},
+                                    {},
+                                    false});
+  }
+  Decide(id, job::AttemptNumber(),
+         job::JobStateChanged{job::JobState::kStopping, job_reason, message});
+  dirty_jobs_.insert(id);
+}
+
+void Core::Delete(job::JobId id, DoneStatus done) {
+  absl::Status refusal;
+  job::JobState state = job::JobState::kUnspecified;
+  if (Current(id) != nullptr) {
+    refusal = absl::FailedPreconditionError(
+        fmt::format("{}: is not finished, cancel it first", id.ResourceName()));
+  } else if (transaction_.Deletes(id)) {
+    refusal = NoSuchJob(id);
+  } else if (auto job = store_.ReadJob(id); !job.ok()) {
+    refusal = job.status();
+  } else {
+    state = (*job)->state;
+    transaction_.DeleteJob(id);
+  }
+  AnswerAfterCommit([this, refusal, state, done = std::move(done)](
+                        const absl::Status& status) mutable {
+    if (!refusal.ok()) return done(refusal);
+    if (status.ok()) board_.AddTerminal(state, -1);
+    done(status);
+  });
+}
+
+void Core::DrainWorker(const job::WorkerId& worker, bool undo,
+                       Done<fleet::WorkerView> done) {
+  const fleet::WorkerRecord* record = fleet_.Find(worker);
+  if (record != nullptr && record->draining == undo) {
+    fleet_.SetDraining(worker, !undo);
+    transaction_.SetWorker(*record);
+    transaction_.OnDrop([this, worker, undo] {
+      fleet_.SetDraining(worker, undo);
+      ShowWorker(worker);
+    });
+    shown_states_.erase(worker);
+    ShowWorker(worker);
+  }
+  AnswerAfterCommit([this, worker, done = std::move(done)](
+                        const absl::Status& status) mutable {
+    if (status.ok()) {
+      done(board_.GetWorker(worker));
+    } else {
+      done(status);
+    }
+  });
+}
+
+}  // namespace epochd::control

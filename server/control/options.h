@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings of the controller, and the shape of its answers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/functional/any_invocable.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+
+namespace epochd::control {
+
+struct Options {
+  absl::Duration heartbeat_interval = absl::Seconds(2);
+  // Silent for this long: shown as unreachable, given no new work.
+  absl::Duration unreachable_after = absl::Seconds(10);
+  // Silent for this long: shown as lost. Jobs go by their own
+  // worker_lost_after.
+  absl::Duration lost_after = absl::Minutes(2);
+  // Trainers end themselves after this share of the job's worker_lost_after.
+  double self_fence_share = 0.8;
+  // From SIGTERM to SIGKILL.
+  absl::Duration stop_grace = absl::Seconds(30);
+  // An attempt that ended is recorded after this long, even if its agent could
+  // not hand in all of its lines.
+  absl::Duration drain_deadline = absl::Minutes(1);
+  // Submits are refused with ResourceExhausted beyond.
+  int64_t max_live_jobs = 100000;
+  int64_t max_mailbox = 65536;
+  // Events of a job kept in memory for readers; older ones come from the store.
+  int32_t tail_events = 256;
+  // 64 random bits; empty: the system's randomness.
+  std::function<uint64_t()> random;
+  // Called at most once, when the store failed so that the process has to end
+  // and start again.
+  std::function<void(absl::Status)> on_fatal;
+};
+
+template <typename T>
+using Done = absl::AnyInvocable<void(absl::StatusOr<T>)>;
+using DoneStatus = absl::AnyInvocable<void(absl::Status)>;
+
+}  // namespace epochd::control

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/schedule/plan.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "absl/time/time.h"
+#include "fmt/format.h"
+
+namespace epochd::schedule {
+namespace {
+
+// Different impossible demands remembered within one pass.
+constexpr size_t kKindsRemembered = 64;
+
+struct Reason {
+  job::JobReason reason = job::JobReason::kUnspecified;
+  std::string message;
+};
+
+class Planner {
+ public:
+  Planner(fleet::SteadyTime now, const std::vector<Offer>& fleet) : now_(now) {
+    rooms_.reserve(fleet.size());
+    for (const Offer& offer : fleet) rooms_.emplace_back(offer);
+  }
+
+  Decision Run(const std::vector<QueuedJob>& queue) {
+    Decision decision;
+    decision.waiting.reserve(queue.size());
+    for (const QueuedJob& queued : queue) {
+      auto why = Consider(queued, decision);
+      if (!why) continue;
+      const auto position = static_cast<int32_t>(decision.waiting.size()) + 1;
+      decision.waiting.push_back(
+          {queued.id, why->reason, std::move(why->message), position});
+    }
+    return decision;
+  }
+
+ private:
+  // Assigns the job, or says why it waits.
+  std::optional<Reason> Consider(const QueuedJob& queued, Decision& decision) {
+    const job::JobSpec& spec = *queued.spec;
+    if (now_ < queued.not_before) {
+      return Reason{
+          job::JobReason::kRestartBackoff,
+          fmt::format("starts again in {}",
+                      absl::FormatDuration(absl::Ceil(
+                          queued.not_before - now_, absl::Milliseconds(100))))};
+    }
+    bool& blocked = blocked_[static_cast<size_t>(spec.resources.device)];
+    if (blocked) {
+      const size_t before = decision.waiting.size();
+      return Reason{
+          job::JobReason::kBehindOthers,
+          fmt::format("behind {} other job{}", before, before == 1 ? "" : "s")};
+    }
+    if (auto known = KnownImpossible(spec)) return known;
+    if (auto ranks = Place(spec); !ranks.empty()) {
+      decision.assignments.push_back({queued.id, std::move(ranks)});
+      return std::nullopt;
+    }
+    if (auto impossible = Impossible(spec)) {
+      if (impossible_.size() < kKindsRemembered) {
+        impossible_.push_back({&spec, *impossible});
+      }
+      return impossible;
+    }
+    blocked = true;
+    return NotFree(spec);
+  }
+
+  // The gang's placement, or nothing if it does not fit now.
+  std::vector<job::RankPlacement> Place(const job::JobSpec& spec) {
+    struct Candidate {
+      Room* room;
+      int32_t ranks;
+    };
+    std::vector<Candidate> candidates;
+    int64_t total = 0;
+    for (Room& room : rooms_) {
+      if (!room.usable() || !room.HasComponents(spec)) continue;
+      const int32_t ranks = room.FreeRanks(spec);
+      if (ranks == 0) continue;
+      candidates.push_back({&room, ranks});
+      total += ranks;
+    }
+    const auto& replicas = spec.resources.replicas;
+    const bool one_node = spec.resources.same_node == job::Placement::kRequired;
+    int32_t most = 0;
+    for (const Candidate& one : candidates) most = std::max(most, one.ranks);
+    const auto wanted = static_cast<int32_t>(
+        std::min<int64_t>(replicas.max, one_node ? most : total));
+    if (wanted < replicas.min || wanted == 0) return {};
+
+    // FreeRanks is at most replicas.max, so workers that hold all of it tie,
+    // and the first by name is taken.
+    std::stable_sort(candidates.begin(), candidates.end(),
+                     [](const Candidate& a, const Candidate& b) {
+                       return a.ranks > b.ranks;
+                     });
+    std::vector<job::RankPlacement> placement;
+    placement.reserve(wanted);
+    for (const Candidate& one : candidates) {
+      for (int32_t i = 0; i < one.ranks; ++i) {
+        if (static_cast<int32_t>(placement.size()) == wanted) return placement;
+        placement.push_back(
+            one.room->Take(spec, static_cast<int32_t>(placement.size())));
+      }
+    }
+    return placement;
+  }
+
+  // Says why the present fleet could not run the job even if it were idle.
+  std::optional<Reason> Impossible(const job::JobSpec& spec) const {
+    const Supply able = Count(spec, /*with_components=*/true);
+    if (able.Suffices(spec)) return std::nullopt;
+    if (able.num_present == 0) {
+      return Reason{job::JobReason::kNoWorkers, "no worker is connected"};
+    }
+    if (Count(spec, /*with_components=*/false).Suffices(spec)) {
+      return Reason{job::JobReason::kComponentsMissing, MissingComponent(spec)};
+    }
+    const auto& resources = spec.resources;
+    return Reason{
+        job::JobReason::kUnsatisfiable,
+        fmt::format(
+            "needs {} rank{}{} on {}, the present workers could hold {}",
+            resources.replicas.min, resources.replicas.min == 1 ? "" : "s",
+            resources.same_node == job::Placement::kRequired ? " on one worker"
+                                                             : "",
+            job::Name(resources.device),
+            resources.same_node == job::Placement::kRequired ? able.most
+                                                             : able.total)};
+  }
+
+  struct Supply {
+    int64_t num_present = 0;
+    int64_t total = 0;
+    int64_t most = 0;
+
+    bool Suffices(const job::JobSpec& spec) const {
+      const bool one_node =
+          spec.resources.same_node == job::Placement::kRequired;
+      return (one_node ? most : total) >= spec.resources.replicas.min;
+    }
+  };
+
+  Supply Count(const job::JobSpec& spec, bool with_components) const {
+    Supply supply;
+    for (const Room& room : rooms_) {
+      if (!room.present()) continue;
+      ++supply.num_present;
+      if (with_components && !room.HasComponents(spec)) continue;
+      const int64_t ranks = room.AllRanks(spec);
+      supply.total += ranks;
+      supply.most = std::max(supply.most, ranks);
+    }
+    return supply;
+  }
+
+  std::string MissingComponent(const job::JobSpec& spec) const {
+    for (const std::string& name : spec.required_components) {
+      const bool known =
+          std::any_of(rooms_.begin(), rooms_.end(), [&](const Room& room) {
+            return room.present() && room.worker().components.contains(name);
+          });
+      if (!known) return fmt::format("no worker has component '{}'", name);
+    }
+    return "no worker has all components of the job";
+  }
+
+  Reason NotFree(const job::JobSpec& spec) const {
+    int64_t free = 0;
+    for (const Room& room : rooms_) {
+      if (room.usable() && room.HasComponents(spec)) {
+        free += room.FreeRanks(spec);
+      }
+    }
+    return {job::JobReason::kNoFreeDevices,
+            fmt::format("needs {} {} rank{}, {} would fit now",
+                        spec.resources.replicas.min,
+                        job::Name(spec.resources.device),
+                        spec.resources.replicas.min == 1 ? "" : "s", free)};
+  }
+
+  // Many queued jobs want the same; asks the fleet once for each kind.
+  std::optional<Reason> KnownImpossible(const job::JobSpec& spec) const {
+    for (const auto& [other, reason] : impossible_) {
+      if (other->resources == spec.resources &&
+          other->required_components == spec.required_components) {
+        return reason;
+      }
+    }
+    return std::nullopt;
+  }
+
+  const fleet::SteadyTime now_;
+  std::vector<Room> rooms_;
+  std::array<bool, 3> blocked_ = {};
+  std::vector<std::pair<const job::JobSpec*, Reason>> impossible_;
+};
+
+}  // namespace
+
+Decision Plan(fleet::SteadyTime now, const std::vector<QueuedJob>& queue,
+              const std::vector<Offer>& fleet) {
+  return Planner(now, fleet).Run(queue);
+}
+
+}  // namespace epochd::schedule
