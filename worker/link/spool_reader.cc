@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <nlohmann/json.hpp>
 #include <system_error>
 #include <utility>
@@ -37,6 +38,26 @@ std::string ReadAt(int fd, int64_t offset, int64_t size,
   return bytes;
 }
 
+// A line of exactly `size` bytes: a notice, or nothing but white space.
+std::string StandIn(size_t size, bool is_first) {
+  std::string line;
+  if (is_first) {
+    const double now = std::chrono::duration<double>(
+                           std::chrono::system_clock::now().time_since_epoch())
+                           .count();
+    line = Json{{"type", kNotice},
+                {"time", now},
+                {"severity", "warning"},
+                {"text", "a line of more than " +
+                             std::to_string(SpoolReader::kMaxForwardedLine) +
+                             " bytes was left out"}}
+               .dump();
+  }
+  line.resize(size, ' ');
+  line.back() = '\n';
+  return line;
+}
+
 }  // namespace
 
 SpoolReader::SpoolReader(std::string path) : path_(std::move(path)) {}
@@ -64,39 +85,25 @@ SpoolChunk SpoolReader::Read(int64_t offset, int64_t max_bytes) {
     chunk.outcome = SpoolChunk::Outcome::kTruncated;
     return chunk;
   }
-  while (true) {
-    const int64_t there = status.st_size - chunk.offset;
-    if (there <= 0) return chunk;
-    std::string bytes =
-        ReadAt(fd_, chunk.offset, std::min(there, max_bytes), path_);
-    size_t end = bytes.rfind('\n');
-    if (end == std::string::npos && there > max_bytes) {
-      // Reads further for a line longer than the wanted size.
-      bytes =
-          ReadAt(fd_, chunk.offset, std::min(there, kMaxForwardedLine), path_);
-      end = bytes.find('\n');
-    }
-    if (end != std::string::npos) {
-      bytes.resize(end + 1);
-      chunk.outcome = SpoolChunk::Outcome::kLines;
-      chunk.lines = std::move(bytes);
-      return chunk;
-    }
-    if (there < kMaxForwardedLine) return chunk;
-    // Looks for the end of a line that is too long, and skips it once it is
-    // whole.
-    int64_t at = chunk.offset;
-    while (true) {
-      bytes = ReadAt(fd_, at, kMaxForwardedLine, path_);
-      end = bytes.find('\n');
-      if (end != std::string::npos || bytes.empty()) break;
-      at += static_cast<int64_t>(bytes.size());
-    }
-    if (end == std::string::npos) return chunk;
-    at += static_cast<int64_t>(end) + 1;
-    chunk.skipped += at - chunk.offset;
-    chunk.offset = at;
+  const int64_t there = status.st_size - offset;
+  if (there <= 0) return chunk;
+  // The middle of a line that was too long before: its rest is no line.
+  const bool in_middle =
+      offset > 0 && ReadAt(fd_, offset - 1, 1, path_) != "\n";
+  std::string bytes = ReadAt(fd_, offset, std::min(there, max_bytes), path_);
+  size_t end = in_middle ? bytes.find('\n') : bytes.rfind('\n');
+  if (end == std::string::npos && there > max_bytes) {
+    bytes = ReadAt(fd_, offset, std::min(there, kMaxForwardedLine), path_);
+    end = bytes.find('\n');
   }
+  const bool too_long = end == std::string::npos && there >= kMaxForwardedLine;
+  if (end == std::string::npos && !too_long) return chunk;
+  if (!too_long) bytes.resize(end + 1);
+  chunk.outcome = SpoolChunk::Outcome::kLines;
+  chunk.replaced = in_middle || too_long;
+  chunk.lines =
+      chunk.replaced ? StandIn(bytes.size(), !in_middle) : std::move(bytes);
+  return chunk;
 }
 
 std::string LastError(const std::string& events_path) {

@@ -17,12 +17,11 @@ struct SpoolChunk {
     kMissing,    // there is no such file (yet)
   };
   Outcome outcome = Outcome::kNothing;
-  // Offset of `lines`. Higher than asked for when a line too long to forward
-  // was skipped.
   int64_t offset = 0;
   std::string lines;
-  // Bytes of a skipped line; 0: none.
-  int64_t skipped = 0;
+  // `lines` stands in for that many bytes of a line too long to forward: it has
+  // their length, so that offsets stay those of the file.
+  bool replaced = false;
   int64_t next_offset() const {
     return offset + static_cast<int64_t>(lines.size());
   }
@@ -38,7 +37,7 @@ class SpoolReader {
   SpoolReader(const SpoolReader&) = delete;
   SpoolReader& operator=(const SpoolReader&) = delete;
 
-  // Whole lines from `offset` on, about `max_bytes` of them (one line at
+  // Whole lines from `offset` on, at most `max_bytes` of them (one line at
   // least). Throws std::system_error when the file cannot be read.
   SpoolChunk Read(int64_t offset, int64_t max_bytes);
 
