@@ -9,7 +9,7 @@
 namespace epochd::keeper {
 
 struct RankRequest {
-  std::string attempt_dir;
+  std::string attempt_dir{};
   int rank = 0;
   // The bound, listening rendezvous socket (TCPStore's masterListenFd) for
   // rank 0 of more than one; -1: none.

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/process/local_rank_runner.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/epoll.h>
+#include <sys/inotify.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <exception>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "worker/process/keeper/keeper_command.h"
+#include "worker/process/keeper/process_tree.h"
+#include "worker/process/spawn.h"
+
+namespace epochd::process {
+namespace {
+
+void AddToEpoll(int epoll_fd, int fd) {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.fd = fd;
+  epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
+}
+
+// Tells of a rank whose keeper was killed: the rank died with it.
+link::ExitRecord LostKeeper() {
+  link::ExitRecord record;
+  record.term_signal = SIGKILL;
+  record.end_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
+                      std::chrono::system_clock::now().time_since_epoch())
+                      .count();
+  return record;
+}
+
+}  // namespace
+
+LocalRankRunner::LocalRankRunner(Options options)
+    : options_(std::move(options)),
+      warm_(options_.warm ? options_.trainer : "", options_.log_path),
+      epoll_fd_(epoll_create1(EPOLL_CLOEXEC)),
+      inotify_fd_(inotify_init1(IN_CLOEXEC | IN_NONBLOCK)) {
+  AddToEpoll(epoll_fd_, inotify_fd_);
+}
+
+LocalRankRunner::~LocalRankRunner() {
+  for (auto& [dir, watched] : watched_) ClosePidfd(watched);
+  for (const pid_t pid : starters_) waitpid(pid, nullptr, 0);
+  close(inotify_fd_);
+  close(epoll_fd_);
+}
+
+bool LocalRankRunner::Poll(absl::Time now) {
+  bool changed = false;
+  epoll_event ready[64];
+  const int num_ready = epoll_wait(epoll_fd_, ready, 64, 0);
+  for (int i = 0; i < num_ready; ++i) {
+    // All but these two are pidfds of keepers that ended.
+    const int fd = ready[i].data.fd;
+    changed = changed || (fd != inotify_fd_ && fd != warm_fd_in_epoll_);
+  }
+  changed = ReadFolderEvents() || changed;
+  std::erase_if(starters_,
+                [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+  warm_.Poll(now);
+  if (warm_.fd() != warm_fd_in_epoll_) {
+    // A closed descriptor has left the set by itself.
+    warm_fd_in_epoll_ = warm_.fd();
+    if (warm_fd_in_epoll_ >= 0) AddToEpoll(epoll_fd_, warm_fd_in_epoll_);
+  }
+  return changed;
+}
+
+bool LocalRankRunner::ReadFolderEvents() {
+  alignas(inotify_event) char buffer[16384];
+  bool changed = false;
+  ssize_t n = 0;
+  while ((n = read(inotify_fd_, buffer, sizeof buffer)) > 0) {
+    for (ssize_t at = 0; at < n;) {
+      const auto* event = reinterpret_cast<const inotify_event*>(buffer + at);
+      const std::string_view name = event->len > 0 ? event->name : "";
+      changed = changed || name == "keeper.json" || name == "exit.json" ||
+                (event->mask & IN_Q_OVERFLOW) != 0;
+      at += static_cast<ssize_t>(sizeof(inotify_event)) + event->len;
+    }
+  }
+  return changed;
+}
+
+absl::Status LocalRankRunner::Start(const keeper::RankRequest& request,
+                                    bool is_command) {
+  WatchFolder(link::RankDir(request.attempt_dir, request.rank));
+  if (!is_command && warm_.Start(request)) return absl::OkStatus();
+  keeper::RankRequest cold = request;
+  if (cold.listen_fd >= 0) cold.listen_fd = 3;  // as Spawn numbers it
+  const absl::StatusOr<pid_t> pid =
+      Spawn({.arguments = keeper::KeeperArguments(
+                 options_.keeper, cold, is_command ? "" : options_.trainer),
+             .inherited_fd = request.listen_fd});
+  if (!pid.ok()) return pid.status();
+  starters_.push_back(*pid);
+  return absl::OkStatus();
+}
+
+LocalRankRunner::Watched& LocalRankRunner::WatchFolder(
+    const std::string& rank_dir) {
+  Watched& watched = watched_[rank_dir];
+  if (watched.inotify_watch < 0) {
+    watched.inotify_watch =
+        inotify_add_watch(inotify_fd_, rank_dir.c_str(), IN_MOVED_TO);
+  }
+  return watched;
+}
+
+RankStatus LocalRankRunner::Observe(const std::string& rank_dir) {
+  RankStatus status;
+  const auto ended = [&](const link::ExitRecord& record) {
+    status.phase = RankStatus::Phase::kEnded;
+    status.exit = record;
+    // A pidfd stays readable from now on.
+    if (const auto it = watched_.find(rank_dir); it != watched_.end()) {
+      ClosePidfd(it->second);
+    }
+    return status;
+  };
+  if (const auto record = link::ReadExit(rank_dir)) return ended(*record);
+  Watched& watched = WatchFolder(rank_dir);
+  if (watched.pidfd >= 0 && keeper::IsAlive(watched.keeper)) {
+    status.phase = RankStatus::Phase::kRunning;
+    return status;
+  }
+  const auto keeper_record = link::ReadKeeper(rank_dir);
+  if (!keeper_record) return status;
+  const int pidfd = keeper::OpenPidfd(*keeper_record);
+  if (pidfd >= 0) {
+    ClosePidfd(watched);
+    watched.pidfd = pidfd;
+    watched.keeper = *keeper_record;
+    AddToEpoll(epoll_fd_, pidfd);
+    status.phase = RankStatus::Phase::kRunning;
+    return status;
+  }
+  // Looks again: it may have written the record just before it ended.
+  if (const auto record = link::ReadExit(rank_dir)) return ended(*record);
+  if (keeper::KillStrays(*keeper_record, rank_dir) > 0) {
+    status.phase = RankStatus::Phase::kRunning;
+    return status;
+  }
+  const link::ExitRecord lost = LostKeeper();
+  try {
+    link::WriteExit(rank_dir, lost);
+  } catch (const std::exception& error) {
+    spdlog::warn("exit record: {}", error.what());
+  }
+  return ended(lost);
+}
+
+void LocalRankRunner::ClosePidfd(Watched& watched) {
+  if (watched.pidfd >= 0) close(watched.pidfd);
+  watched.pidfd = -1;
+}
+
+void LocalRankRunner::SignalKeeper(const std::string& rank_dir, int signal) {
+  const auto watched = watched_.find(rank_dir);
+  if (watched == watched_.end() || watched->second.pidfd < 0) return;
+  syscall(SYS_pidfd_send_signal, watched->second.pidfd, signal, nullptr, 0);
+}
+
+void LocalRankRunner::Stop(const std::string& rank_dir) {
+  SignalKeeper(rank_dir, SIGTERM);
+}
+
+void LocalRankRunner::Kill(const std::string& rank_dir) {
+  SignalKeeper(rank_dir, SIGQUIT);
+}
+
+void LocalRankRunner::Forget(const std::string& rank_dir) {
+  const auto watched = watched_.find(rank_dir);
+  if (watched == watched_.end()) return;
+  ClosePidfd(watched->second);
+  if (watched->second.inotify_watch >= 0) {
+    inotify_rm_watch(inotify_fd_, watched->second.inotify_watch);
+  }
+  watched_.erase(watched);
+}
+
+void LocalRankRunner::Send(const std::string& rank_dir,
+                           const link::Command& command) {
+  link::CommandSocket::Send(link::ControlPath(rank_dir), command);
+}
+
+}  // namespace epochd::process

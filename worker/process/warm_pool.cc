@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/process/warm_pool.h"
+
+#include <signal.h>
+#include <spdlog/spdlog.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include "worker/process/keeper/warm_parent.h"
+#include "worker/process/spawn.h"
+
+namespace epochd::process {
+namespace {
+
+constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
+constexpr absl::Duration kLongestPause = absl::Minutes(1);
+constexpr off_t kMaxLogBytes = 1 << 20;
+
+}  // namespace
+
+WarmPool::WarmPool(std::string trainer, std::string log_path)
+    : trainer_(std::move(trainer)), log_path_(std::move(log_path)) {}
+
+WarmPool::~WarmPool() {
+  if (socket_ >= 0) close(socket_);
+  if (pid_ > 0) {
+    // It ends by itself as its socket closed; one that still loads LibTorch
+    // would keep us waiting. Keepers have left its session.
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+}
+
+void WarmPool::Poll(absl::Time now) {
+  if (socket_ < 0) {
+    if (!trainer_.empty() && now >= next_launch_) Launch(now);
+    return;
+  }
+  char message[256];
+  while (true) {
+    const ssize_t n = recv(socket_, message, sizeof message, MSG_DONTWAIT);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EAGAIN) break;
+    if (n <= 0) {
+      Drop(now);
+      break;
+    }
+    const std::string_view text(message, static_cast<size_t>(n));
+    if (text.find("\"ready\"") != std::string_view::npos) {
+      ready_ = true;
+      pause_ = absl::ZeroDuration();
+      spdlog::info("warm trainer is ready, pid {}", pid_);
+    } else if (text.find("\"errno\":0}") == std::string_view::npos) {
+      spdlog::warn("warm trainer: fork: {}", text);
+    }
+  }
+}
+
+void WarmPool::Launch(absl::Time now) {
+  // Keeps what the last ones printed, within reason.
+  struct stat log {};
+  if (stat(log_path_.c_str(), &log) == 0 && log.st_size > kMaxLogBytes) {
+    unlink(log_path_.c_str());
+  }
+  int ends[2];
+  if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0) {
+    next_launch_ = now + kLongestPause;
+    spdlog::warn("warm trainer: socketpair: {}", strerror(errno));
+    return;
+  }
+  const absl::StatusOr<pid_t> pid =
+      Spawn({.arguments = {trainer_, "--warm", "3"},
+             .inherited_fd = ends[1],
+             .output_path = log_path_,
+             .new_session = true});
+  close(ends[1]);
+  socket_ = ends[0];
+  if (!pid.ok()) {
+    spdlog::warn("warm trainer: {}", std::string(pid.status().message()));
+    Drop(now);
+    return;
+  }
+  pid_ = *pid;
+}
+
+void WarmPool::Drop(absl::Time now) {
+  if (pid_ > 0) {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  close(socket_);
+  socket_ = -1;
+  pid_ = 0;
+  ready_ = false;
+  pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
+  next_launch_ = now + pause_;
+  spdlog::warn("warm trainer is gone; ranks start cold for {}",
+               absl::FormatDuration(pause_));
+}
+
+bool WarmPool::Start(const keeper::RankRequest& request) {
+  if (!ready_) return false;
+  return keeper::SendRankRequest(socket_, request);
+}
+
+}  // namespace epochd::process

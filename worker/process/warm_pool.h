@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Keeps one warm parent alive and hands requests to it. Polled by its owner,
+// one thread. Ending the pool ends the warm parent; keepers and ranks live on.
+//
+//   absent -> starting   Poll, when the pause after a death is over
+//   starting -> ready    it said so
+//   any -> absent        it died; the pause doubles up to a minute
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+
+#include "absl/time/time.h"
+#include "worker/process/keeper/rank_request.h"
+
+namespace epochd::process {
+
+class WarmPool {
+ public:
+  // `trainer` is called as `trainer --warm 3`; what it prints goes to
+  // `log_path`. An empty trainer makes a pool that is never ready.
+  WarmPool(std::string trainer, std::string log_path);
+  ~WarmPool();
+  WarmPool(const WarmPool&) = delete;
+  WarmPool& operator=(const WarmPool&) = delete;
+
+  // Starts, notices readiness and death. Call when fd() is readable and now
+  // and then. `now` is of the steady clock.
+  void Poll(absl::Time now);
+
+  // Descriptor to wait for; -1: none at the moment.
+  int fd() const { return socket_; }
+  bool is_ready() const { return ready_; }
+  pid_t pid() const { return pid_; }
+
+  // False: not ready, or just lost; start the rank cold.
+  bool Start(const keeper::RankRequest& request);
+
+ private:
+  void Launch(absl::Time now);
+  void Drop(absl::Time now);
+
+  const std::string trainer_;
+  const std::string log_path_;
+  int socket_ = -1;
+  pid_t pid_ = 0;
+  bool ready_ = false;
+  absl::Time next_launch_ = absl::InfinitePast();
+  absl::Duration pause_ = absl::ZeroDuration();
+};
+
+}  // namespace epochd::process
