@@ -17,24 +17,26 @@ MAY_INCLUDE = {
     'program': ['text'],
     'proto/wire': ['proto', 'text'],
     'net': ['proto', 'program', 'text'],
-    # Of the link, only the names of the keys of an event line.
+    # Of the link, only what its words and exit codes mean.
     'server/job': ['catalogue', 'text', 'worker/link/event_line.h'],
     'server/fleet': ['server/job', 'text'],
     'server/schedule': ['server/job', 'server/fleet'],
     'server/events': ['server/job'],
     'server/store': ['server/job', 'server/fleet', 'proto/wire',
                      'proto/epochd/storage', 'text'],
-    'server/metrics': ['server/job', 'server/fleet'],
+    # Show what control publishes for reading.
+    'server/metrics': ['server/job', 'server/fleet', 'server/store/job_store.h',
+                       'server/control/views.h', 'text'],
+    'server/web': ['server/job', 'server/fleet', 'server/control/views.h'],
     'server/control': [
         'catalogue', 'text', 'server/job', 'server/fleet', 'server/schedule',
-        'server/store', 'server/events', 'server/metrics'
+        'server/store', 'server/events', 'worker/link/exit_code.h'
     ],
-    'server/web': ['server/metrics'],
     'server/api': [
         'catalogue', 'net', 'proto', 'text', 'server/job', 'server/fleet',
         'server/events', 'server/control'
     ],
-    'server/bin': ['catalogue', 'net', 'program', 'proto', 'server', 'text'],
+    'server/epochd': ['catalogue', 'net', 'program', 'proto', 'server', 'text'],
     'worker/link': [],
     'worker/process': ['worker/link'],
     'worker/agent': ['catalogue', 'net', 'program', 'proto', 'text',
@@ -69,9 +71,9 @@ KEPT_OUT = [
 
 # Header pattern -> the only folders that may include it.
 ONLY_IN = [
-    ('API protos', API_PROTO, ['server/api', 'server/bin', 'client', 'net',
+    ('API protos', API_PROTO, ['server/api', 'server/epochd', 'client', 'net',
                                'proto', 'worker/agent']),
-    ('gRPC', GRPC, ['server/api', 'server/bin', 'client', 'net', 'proto',
+    ('gRPC', GRPC, ['server/api', 'server/epochd', 'client', 'net', 'proto',
                     'worker/agent']),
     ('storage protos', STORAGE_PROTO, ['server/store', 'proto']),
 ]
