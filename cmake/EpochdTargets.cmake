@@ -268,6 +268,11 @@ function(epochd_engine_sources)
   _epochd_drop_missing(sources)
   list(TRANSFORM sources PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   target_sources(epochd_engine PRIVATE ${sources})
+  # One unit a folder in unity builds, so that names of other folders' unnamed
+  # namespaces never meet.
+  _epochd_folder_name(group)
+  set_source_files_properties(
+    ${sources} TARGET_DIRECTORY epochd_engine PROPERTIES UNITY_GROUP ${group})
 endfunction()
 
 # ---- generated code ------------------------------------------------------------
