@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loss/fields.h"
+
+#include <ATen/ATen.h>
+
+#include <sstream>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+[[noreturn]] void FailShapes(const ComparedFields& fields,
+                             const at::Tensor& output, const at::Tensor& target,
+                             const char* accepted) {
+  std::ostringstream message;
+  message << "batch field \"" << fields.target << "\": shape " << target.sizes()
+          << " does not go with shape " << output.sizes() << " of \""
+          << fields.output << "\"; " << accepted;
+  throw Error(ErrorKind::kTraining, message.str());
+}
+
+// Tells whether the sizes are those of `scores` without its second dimension.
+bool IsIndexShape(at::IntArrayRef scores, at::IntArrayRef indices) {
+  if (indices.size() + 1 != scores.size() || indices[0] != scores[0]) {
+    return false;
+  }
+  return indices.slice(1) == scores.slice(2);
+}
+
+}  // namespace
+
+at::Tensor AtLeastFloat(const at::Tensor& tensor) {
+  const at::ScalarType type = tensor.scalar_type();
+  if (type == at::kFloat || type == at::kDouble) return tensor;
+  return tensor.to(at::kFloat);
+}
+
+ComparedTensors SameShape(const Batch& batch, const ComparedFields& fields) {
+  const at::Tensor& output = batch.At(fields.output);
+  const at::Tensor& target = batch.At(fields.target);
+  if (output.sizes() != target.sizes()) {
+    FailShapes(fields, output, target, "both must have the same shape");
+  }
+  ComparedTensors compared{AtLeastFloat(output), target};
+  if (compared.target.scalar_type() != compared.output.scalar_type()) {
+    compared.target = compared.target.to(compared.output.scalar_type());
+  }
+  return compared;
+}
+
+ComparedTensors ClassScores(const Batch& batch, const ComparedFields& fields) {
+  const at::Tensor& output = batch.At(fields.output);
+  const at::Tensor& target = batch.At(fields.target);
+  if (output.dim() >= 2 && at::isFloatingType(target.scalar_type()) &&
+      target.sizes() == output.sizes()) {
+    return SameShape(batch, fields);
+  }
+  if (output.dim() < 2 || !at::isIntegralType(target.scalar_type(), false) ||
+      !IsIndexShape(output.sizes(), target.sizes())) {
+    FailShapes(fields, output, target,
+               "class scores [B, C, ...] go with integer classes [B, ...] or "
+               "class probabilities [B, C, ...]");
+  }
+  ComparedTensors compared{AtLeastFloat(output), target};
+  if (target.scalar_type() != at::kLong) {
+    compared.target = target.to(at::kLong);
+  }
+  return compared;
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The losses of a relativistic average GAN. With r and f the discriminator's
+// scores (logits) of real and fake samples, m() the mean over all elements and
+// bce(x, y) the binary cross entropy of logits:
+//
+//   discriminator  (bce(r - m(f), 1) + bce(f - m(r), 0)) / 2
+//   generator      (bce(r - m(f), 0) + bce(f - m(r), 1)) / 2
+//
+// The generator's lets gradients flow through f alone: r is a constant to it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+
+#include "worker/engine/core/loss.h"
+
+namespace epochd::engine {
+
+// Names of the fields that hold the scores.
+struct ScoreFields {
+  std::string real = "score_real";
+  std::string fake = "score_fake";
+};
+
+class RaGanDiscriminatorLoss : public Loss {
+ public:
+  struct Options {
+    ScoreFields fields;
+    std::string name = "ragan_d";
+    double weight = 1.0;
+  };
+
+  explicit RaGanDiscriminatorLoss(Options options);
+
+  at::Tensor Compute(const Batch& batch) const override;
+  const std::string& name() const override { return options_.name; }
+
+ private:
+  Options options_;
+};
+
+class RaGanGeneratorLoss : public Loss {
+ public:
+  struct Options {
+    ScoreFields fields;
+    std::string name = "ragan_g";
+    double weight = 1.0;
+  };
+
+  explicit RaGanGeneratorLoss(Options options);
+
+  at::Tensor Compute(const Batch& batch) const override;
+  const std::string& name() const override { return options_.name; }
+
+ private:
+  Options options_;
+};
+
+}  // namespace epochd::engine

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/model/module_model.h"
+
+#include <torch/nn/module.h>
+
+#include <utility>
+
+namespace epochd::engine {
+namespace {
+
+std::vector<NamedTensor> Copy(
+    const torch::OrderedDict<std::string, at::Tensor>& named) {
+  std::vector<NamedTensor> tensors;
+  tensors.reserve(named.size());
+  for (const auto& item : named) tensors.push_back({item.key(), item.value()});
+  return tensors;
+}
+
+}  // namespace
+
+ModuleModel::ModuleModel(std::shared_ptr<torch::nn::Module> module,
+                         ForwardFunction forward, ModelFields fields)
+    : module_(std::move(module)),
+      forward_(std::move(forward)),
+      fields_(std::move(fields)),
+      first_parameter_(module_->parameters().at(0)) {}
+
+Batch ModuleModel::Forward(const Batch& batch) {
+  return {{fields_.output, forward_(batch.At(fields_.input))}};
+}
+
+std::vector<NamedTensor> ModuleModel::Parameters() const {
+  return Copy(module_->named_parameters());
+}
+
+std::vector<NamedTensor> ModuleModel::Buffers() const {
+  return Copy(module_->named_buffers());
+}
+
+void ModuleModel::SetTraining(bool training) { module_->train(training); }
+
+void ModuleModel::To(c10::Device device) { module_->to(device); }
+
+}  // namespace epochd::engine
