@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Desired against observed: takes what the coordinator wants, looks at what
+// runs, and does the difference. Knows no gRPC, no thread and no clock; `now`
+// is of the steady clock. One thread.
+//
+// An attempt on this node:
+//
+//   taken on --1--> fetching files --2--> waiting for the rendezvous
+//      |                 |                    |
+//      +--------3--------+---------3----------+--> starting --4--> running
+//      |                                              |               |
+//      |                                              +---5--> stopping
+//      +--6--> ended <----------7------------------------------------+
+//
+//   1 it carries files              2 they are there
+//   3 attempt.json is written, keepers are asked for
+//   4 every keeper lives            5 not wanted, a rank failed, lease over
+//   6 cannot be started, or no longer wanted before it was
+//   7 no process of it is left
+//
+// An ended attempt is reported until the coordinator no longer lists it; then,
+// drained, its folder is removed.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "worker/agent/spool.h"
+#include "worker/agent/types.h"
+#include "worker/process/rank_runner.h"
+
+namespace epochd::agent {
+
+class AgentCore {
+ public:
+  struct Options {
+    // Attempts stand in work_dir/attempts.
+    std::string work_dir;
+    // Storage root of jobs that name none.
+    std::string storage;
+    std::string advertise_host;
+    // Stands in messages.
+    std::string hostname;
+    bool pin_cpus = false;
+    // A keeper that has not shown up by then will not.
+    absl::Duration start_timeout = absl::Seconds(60);
+  };
+
+  // All three outlive the core.
+  AgentCore(Options options, process::RankRunner& runner, Spool& spool,
+            FileFetcher& fetcher);
+  ~AgentCore();
+
+  // Takes over what an earlier agent left. Call once, first.
+  void Adopt(absl::Time now);
+
+  // An older version than seen is ignored, but never the first after a
+  // registration.
+  void SetDesired(DesiredState desired, bool registered);
+  // The coordinator heard of us at `sent`: leases run from then.
+  void RenewLeases(absl::Time sent);
+  void FetchDone(const std::string& attempt, const absl::Status& status);
+  // The coordinator takes nothing of this attempt any more.
+  void Refuse(const std::string& attempt);
+  // Ends everything and takes nothing new on.
+  void StopAll();
+
+  // Looks at all ranks and does what is to be done. Returns when to look
+  // again at the latest.
+  absl::Time Step(absl::Time now);
+
+  std::vector<ObservedAttempt> Observed() const;
+  // No rank is alive, and everything was acknowledged.
+  bool IsIdle() const;
+  int num_active() const;
+
+ private:
+  struct Attempt;
+
+  void TakeOn(const DesiredAttempt& desired, absl::Time now);
+  absl::Status MakeFolders(const Attempt& attempt);
+  void Advance(Attempt& attempt, absl::Time now);
+  void StartRanks(Attempt& attempt, absl::Time now);
+  void Look(Attempt& attempt, absl::Time now);
+  void StopIfDue(Attempt& attempt, absl::Time now);
+  void FinishIfGone(Attempt& attempt);
+  void EndUnstarted(Attempt& attempt, AttemptReason reason,
+                    const std::string& problem);
+  void RemoveForgotten();
+  void SendLeases(Attempt& attempt);
+  bool AdoptOne(const std::string& dir, absl::Time now);
+  std::string Where(const Attempt& attempt) const;
+  std::string Blame(const Attempt& attempt, int rank,
+                    const std::string& how) const;
+
+  const Options options_;
+  process::RankRunner& runner_;
+  Spool& spool_;
+  FileFetcher& fetcher_;
+  std::map<std::string, std::unique_ptr<Attempt>> attempts_;
+  DesiredState desired_;
+  bool desired_known_ = false;
+  bool stopping_all_ = false;
+};
+
+}  // namespace epochd::agent

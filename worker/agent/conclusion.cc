@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/agent/conclusion.h"
+
+#include <algorithm>
+
+#include "worker/link/exit_meaning.h"
+
+namespace epochd::agent {
+namespace {
+
+using link::ExitMeaning;
+
+AttemptReason ReasonOf(ExitMeaning meaning) {
+  switch (meaning) {
+    case ExitMeaning::kDone:
+      return AttemptReason::kCompleted;
+    case ExitMeaning::kStoppedWithCheckpoint:
+      return AttemptReason::kStoppedWithCheckpoint;
+    case ExitMeaning::kBadSpec:
+      return AttemptReason::kBadSpec;
+    case ExitMeaning::kTrainingFailed:
+      return AttemptReason::kTrainingFailed;
+    case ExitMeaning::kInfrastructure:
+    case ExitMeaning::kKilled:
+      return AttemptReason::kRankLost;
+    case ExitMeaning::kSelfFenced:
+      return AttemptReason::kWorkerLost;
+    case ExitMeaning::kOutOfMemory:
+      return AttemptReason::kOomHost;
+  }
+  return AttemptReason::kRankLost;
+}
+
+// Asked to end, it ended: not to blame, unless it ran out of memory.
+bool IsBlameless(const link::ExitRecord& exit) {
+  return link::MeaningOf(exit) == ExitMeaning::kDone ||
+         (exit.stopped && !exit.oom);
+}
+
+bool IsEarlierCause(const EndedRank& a, const EndedRank& b) {
+  const bool a_follows =
+      link::MeaningOf(a.exit) == ExitMeaning::kInfrastructure;
+  const bool b_follows =
+      link::MeaningOf(b.exit) == ExitMeaning::kInfrastructure;
+  if (a_follows != b_follows) return b_follows;
+  return a.exit.end_ns < b.exit.end_ns;
+}
+
+}  // namespace
+
+Conclusion FindCause(const ConclusionInput& input) {
+  const EndedRank* cause = nullptr;
+  for (const EndedRank& rank : input.ended) {
+    if (IsBlameless(rank.exit)) continue;
+    if (cause == nullptr || IsEarlierCause(rank, *cause)) cause = &rank;
+  }
+  if (cause == nullptr) return {};
+  return {.reason = ReasonOf(link::MeaningOf(cause->exit)),
+          .rank = cause->rank,
+          .how = link::Describe(cause->exit)};
+}
+
+Conclusion Conclude(const ConclusionInput& input) {
+  if (input.fenced) return {.reason = AttemptReason::kWorkerLost};
+  if (Conclusion cause = FindCause(input);
+      cause.reason != AttemptReason::kUnspecified) {
+    return cause;
+  }
+  if (input.ended.empty()) {
+    return {.reason = input.stop_reason != AttemptReason::kUnspecified
+                          ? input.stop_reason
+                          : AttemptReason::kRankLost};
+  }
+  const auto every = [&](auto&& holds) {
+    return std::all_of(input.ended.begin(), input.ended.end(), holds);
+  };
+  // A command that was asked to stop may well say 0.
+  if (every([&](const EndedRank& rank) {
+        return link::MeaningOf(rank.exit) == ExitMeaning::kDone &&
+               !(input.is_command && rank.exit.stopped);
+      })) {
+    return {.reason = AttemptReason::kCompleted};
+  }
+  if (input.stop_reason != AttemptReason::kUnspecified) {
+    return {.reason = input.stop_reason};
+  }
+  const bool all_saved = every([](const EndedRank& rank) {
+    const ExitMeaning meaning = link::MeaningOf(rank.exit);
+    return meaning == ExitMeaning::kStoppedWithCheckpoint ||
+           meaning == ExitMeaning::kDone;
+  });
+  return {.reason = all_saved && !input.is_command
+                        ? AttemptReason::kStoppedWithCheckpoint
+                        : AttemptReason::kWorkerLost};
+}
+
+}  // namespace epochd::agent
