@@ -344,10 +344,10 @@ TEST_F(Core, KeepsEverythingRunningUntilTheCoordinatorSpoke) {
 
 TEST_F(Core, IgnoresAnOlderVersionButNotAfterARegistration) {
   Want({Wanted("a", 1, 1)});
-  core_->SetDesired({.version = 0}, false);
+  core_->SetDesired({.version = 0, .attempts = {}}, false);
   Step();
   EXPECT_THAT(runner_.stopped, IsEmpty());
-  core_->SetDesired({.version = 0}, true);
+  core_->SetDesired({.version = 0, .attempts = {}}, true);
   Step();
   EXPECT_EQ(runner_.stopped.size(), 1U);
 }

@@ -45,7 +45,8 @@ DesiredAttempt Script(const std::string& job, const std::string& script,
     desired.spec.experiment_json = script;
   }
   for (int rank = 0; rank < world_size; ++rank) {
-    desired.spec.ranks.push_back({.rank = rank, .local_rank = rank});
+    desired.spec.ranks.push_back(
+        {.rank = rank, .local_rank = rank, .devices = {}});
   }
   return desired;
 }
