@@ -19,7 +19,10 @@ constexpr size_t kQuotedBytes = 64;
 // Keeps a job's row and an event small whatever a trainer writes.
 constexpr size_t kMaxMapEntries = 1000;
 
+// Never looks into arrays and objects: printing and copying them recurses, and
+// a line may nest them deeper than the stack is.
 std::string Quoted(const json& value) {
+  if (value.is_structured()) return value.is_array() ? "an array" : "an object";
   std::string text = value.dump(-1, ' ', false, json::error_handler_t::replace);
   if (text.size() > kQuotedBytes) text = text.substr(0, kQuotedBytes) + "...";
   return text;
@@ -125,7 +128,10 @@ class Reader {
       if (!known.empty()) known += ", ";
       known += name;
     }
-    Fail(key, Find(key) ? *Find(key) : json(), fmt::format("one of {}", known));
+    static const json& absent = *new json();
+    const json* value = Find(key);
+    Fail(key, value != nullptr ? *value : absent,
+         fmt::format("one of {}", known));
   }
 
   const json* Find(const char* key) const {
@@ -141,7 +147,7 @@ class Reader {
   }
 
   void Require(const char* key) {
-    if (Find(key) == nullptr) Fail(key, json(), "given");
+    if (Find(key) == nullptr) Fail(key, json(), "a text");
   }
 
   const absl::Status& status() const { return status_; }

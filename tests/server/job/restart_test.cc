@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/job/restart.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/server/job/make_job.h"
+
+namespace epochd::job {
+namespace {
+
+using R = AttemptReason;
+
+TEST(RestartTest, DefaultPolicyDecidesByReason) {  // P-37
+  const struct {
+    R reason;
+    JobState state;
+    JobReason job_reason;
+    bool counts;
+  } kRows[] = {
+      {R::kCompleted, JobState::kSucceeded, JobReason::kCompleted, false},
+      {R::kStoppedWithCheckpoint, JobState::kQueued, JobReason::kRestartBackoff,
+       false},
+      {R::kBadSpec, JobState::kFailed, JobReason::kBadSpec, false},
+      {R::kTrainingFailed, JobState::kFailed, JobReason::kTrainingFailed,
+       false},
+      {R::kRankLost, JobState::kQueued, JobReason::kRestartBackoff, true},
+      {R::kWorkerLost, JobState::kQueued, JobReason::kRestartBackoff, true},
+      {R::kHang, JobState::kQueued, JobReason::kRestartBackoff, true},
+      {R::kOomHost, JobState::kQueued, JobReason::kRestartBackoff, true},
+      {R::kStartFailed, JobState::kFailed, JobReason::kNotRestartable, false},
+      {R::kCancelled, JobState::kFailed, JobReason::kNotRestartable, false},
+      {R::kTimeLimit, JobState::kFailed, JobReason::kNotRestartable, false},
+  };
+  EXPECT_EQ(std::size(kRows), AllAttemptReasons().size());
+  for (const auto& row : kRows) {
+    const EndDecision decision = DecideEnd(Running(), row.reason, "because");
+    EXPECT_EQ(decision.state, row.state) << Name(row.reason);
+    EXPECT_EQ(decision.reason, row.job_reason) << Name(row.reason);
+    EXPECT_EQ(decision.counts_as_restart, row.counts) << Name(row.reason);
+    EXPECT_TRUE(Explains(decision.reason, decision.state)) << Name(row.reason);
+  }
+}
+
+TEST(RestartTest, RestartsAreBounded) {  // P-108, R-40
+  Job job = Running();
+  job.num_restarts = job.spec->restart.max;
+  const EndDecision decision = DecideEnd(job, R::kRankLost, "signal 9");
+  EXPECT_EQ(decision.state, JobState::kFailed);
+  EXPECT_EQ(decision.reason, JobReason::kRestartsExhausted);
+  EXPECT_NE(decision.message.find("signal 9"), std::string::npos);
+}
+
+TEST(RestartTest, GivenReasonsReplaceTheDefault) {
+  auto spec = std::make_shared<JobSpec>(*MakeSpec());
+  spec->restart.reasons = {R::kTrainingFailed};
+  EXPECT_EQ(DecideEnd(Running(spec), R::kTrainingFailed, "").state,
+            JobState::kQueued);
+  EXPECT_EQ(DecideEnd(Running(spec), R::kRankLost, "").reason,
+            JobReason::kNotRestartable);
+}
+
+TEST(RestartTest, AStoppingJobNeverRunsAgain) {
+  for (const JobReason why :
+       {JobReason::kCancelRequested, JobReason::kTimeLimit}) {
+    Job job = Running();
+    ASSERT_TRUE(
+        Add(job, 0, JobStateChanged{JobState::kStopping, why, ""}).ok());
+    for (const R reason : AllAttemptReasons()) {
+      const EndDecision decision = DecideEnd(job, reason, "");
+      EXPECT_TRUE(IsTerminal(decision.state)) << Name(reason);
+      EXPECT_TRUE(MayFollow(job.state, decision.state)) << Name(reason);
+      EXPECT_FALSE(decision.counts_as_restart);
+      if (reason == R::kCompleted) {
+        EXPECT_EQ(decision.state, JobState::kSucceeded);
+      } else {
+        EXPECT_EQ(decision.state, why == JobReason::kTimeLimit
+                                      ? JobState::kFailed
+                                      : JobState::kCancelled);
+      }
+    }
+  }
+}
+
+TEST(RestartTest, BackoffDoublesUpToAMinute) {
+  RestartPolicy policy;
+  const int kSeconds[] = {0, 1, 2, 4, 8, 16, 32, 60, 60};
+  for (int n = 0; n < static_cast<int>(std::size(kSeconds)); ++n) {
+    EXPECT_EQ(Backoff(policy, n), absl::Seconds(kSeconds[n])) << n;
+  }
+  EXPECT_EQ(Backoff(policy, 1000000), absl::Minutes(1));
+  policy.backoff = absl::Seconds(-5);
+  EXPECT_EQ(Backoff(policy, 3), absl::ZeroDuration());
+}
+
+TEST(RestartTest, APlannedStopWaitsForNothing) {
+  Job job = Running();
+  job.num_restarts = 2;
+  ASSERT_TRUE(
+      Add(job, 1, To(AttemptState::kEnded, R::kStoppedWithCheckpoint)).ok());
+  EXPECT_EQ(BackoffOf(job), absl::ZeroDuration());
+  job.attempts.back().reason = R::kRankLost;
+  EXPECT_EQ(BackoffOf(job), absl::Seconds(2));
+}
+
+}  // namespace
+}  // namespace epochd::job

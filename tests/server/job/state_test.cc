@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/job/state.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <utility>
+
+namespace epochd::job {
+namespace {
+
+using S = JobState;
+using A = AttemptState;
+
+// Every edge that is drawn, written again by hand.
+const std::set<std::pair<S, S>>& JobEdges() {
+  static const auto& edges = *new std::set<std::pair<S, S>>{
+      {S::kUnspecified, S::kQueued}, {S::kQueued, S::kQueued},
+      {S::kQueued, S::kStarting},    {S::kQueued, S::kCancelled},
+      {S::kQueued, S::kFailed},      {S::kStarting, S::kStarting},
+      {S::kStarting, S::kRunning},   {S::kStarting, S::kQueued},
+      {S::kStarting, S::kStopping},  {S::kStarting, S::kSucceeded},
+      {S::kStarting, S::kFailed},    {S::kRunning, S::kRunning},
+      {S::kRunning, S::kQueued},     {S::kRunning, S::kStopping},
+      {S::kRunning, S::kSucceeded},  {S::kRunning, S::kFailed},
+      {S::kStopping, S::kStopping},  {S::kStopping, S::kCancelled},
+      {S::kStopping, S::kSucceeded}, {S::kStopping, S::kFailed}};
+  return edges;
+}
+
+TEST(StateTest, JobMovesOnlyAlongDrawnEdges) {
+  auto states = AllJobStates();
+  states.push_back(S::kUnspecified);
+  for (const S from : states) {
+    for (const S to : states) {
+      EXPECT_EQ(MayFollow(from, to), JobEdges().contains({from, to}))
+          << Name(from) << " -> " << Name(to);
+    }
+  }
+}
+
+TEST(StateTest, TerminalIsTerminal) {  // P-10, P-34
+  for (const S from : AllJobStates()) {
+    if (!IsTerminal(from)) continue;
+    for (const S to : AllJobStates()) EXPECT_FALSE(MayFollow(from, to));
+  }
+}
+
+TEST(StateTest, EveryJobStateThatIsNotTerminalHasAWayOut) {  // P-17
+  for (const S from : AllJobStates()) {
+    if (IsTerminal(from)) continue;
+    bool reaches_end = false;
+    for (const S to : AllJobStates()) {
+      reaches_end |= IsTerminal(to) && MayFollow(from, to);
+    }
+    EXPECT_TRUE(reaches_end) << Name(from);
+  }
+}
+
+TEST(StateTest, AttemptOnlyGoesForward) {
+  for (const A from : AllAttemptStates()) {
+    for (const A to : AllAttemptStates()) {
+      EXPECT_EQ(MayFollow(from, to), from < to)
+          << Name(from) << " -> " << Name(to);
+    }
+  }
+  for (const A to : AllAttemptStates()) {
+    EXPECT_EQ(MayFollow(A::kUnspecified, to), to == A::kAssigned) << Name(to);
+  }
+}
+
+TEST(StateTest, EveryReasonExplainsSomeState) {
+  for (const JobReason reason : AllJobReasons()) {
+    bool explains = false;
+    for (const S state : AllJobStates()) explains |= Explains(reason, state);
+    EXPECT_TRUE(explains) << Name(reason);
+  }
+}
+
+TEST(StateTest, EveryStateHasAReason) {
+  for (const S state : AllJobStates()) {
+    bool explained = false;
+    for (const JobReason reason : AllJobReasons()) {
+      explained |= Explains(reason, state);
+    }
+    EXPECT_TRUE(explained) << Name(state);
+    EXPECT_FALSE(Explains(JobReason::kUnspecified, state)) << Name(state);
+  }
+}
+
+TEST(StateTest, NamesReadBack) {
+  for (const S state : AllJobStates()) {
+    EXPECT_EQ(ParseJobState(Name(state)), state);
+  }
+  for (const AttemptReason reason : AllAttemptReasons()) {
+    EXPECT_EQ(ParseAttemptReason(Name(reason)), reason);
+  }
+  EXPECT_EQ(ParseAttemptReason("worker_lost"), AttemptReason::kWorkerLost);
+  EXPECT_EQ(ParseAttemptReason("unspecified"), std::nullopt);
+  EXPECT_EQ(ParseJobState("QUEUED"), std::nullopt);
+}
+
+}  // namespace
+}  // namespace epochd::job
