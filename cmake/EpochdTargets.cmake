@@ -54,14 +54,13 @@ target_include_directories(
   epochd_flags INTERFACE ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
 target_link_options(epochd_flags INTERFACE -Wl,-z,relro,-z,now)
 
-# ---- the one precompiled header ------------------------------------------------
+# ---- precompiled headers -------------------------------------------------------
+
+file(CONFIGURE OUTPUT ${PROJECT_BINARY_DIR}/pch.cc CONTENT "")
 
 if(EPOCHD_PCH)
-  file(WRITE ${PROJECT_BINARY_DIR}/torch_pch.cc.in "")
-  configure_file(${PROJECT_BINARY_DIR}/torch_pch.cc.in
-                 ${PROJECT_BINARY_DIR}/torch_pch.cc COPYONLY)
   add_library(epochd_torch_pch OBJECT EXCLUDE_FROM_ALL
-                               ${PROJECT_BINARY_DIR}/torch_pch.cc)
+                               ${PROJECT_BINARY_DIR}/pch.cc)
   target_link_libraries(epochd_torch_pch PRIVATE epochd_flags epochd::torch)
   # ATen alone: with torch/torch.h each file would instantiate its pending
   # templates again, which takes 8 s in place of 2 s.
@@ -70,6 +69,44 @@ if(EPOCHD_PCH)
     <functional> <map> <memory> <nlohmann/json.hpp> <optional> <string>
     <string_view> <unordered_map> <utility> <vector>)
 endif()
+
+# What code without LibTorch includes most. Only the release preset asks for
+# them, so that a dev build shows a missing include.
+if(EPOCHD_STD_PCH AND NOT EPOCHD_ENGINE_ONLY)
+  # Makes the command lines of all targets agree.
+  target_compile_options(epochd_flags INTERFACE -pthread)
+  foreach(kind IN ITEMS std test)
+    add_library(epochd_${kind}_pch OBJECT EXCLUDE_FROM_ALL
+                                   ${PROJECT_BINARY_DIR}/pch.cc)
+    target_link_libraries(epochd_${kind}_pch PRIVATE epochd_flags)
+    target_precompile_headers(
+      epochd_${kind}_pch PRIVATE <algorithm> <array> <chrono> <cstdint>
+      <filesystem> <functional> <map> <memory> <nlohmann/json.hpp> <optional>
+      <set> <sstream> <string> <string_view> <unordered_map> <utility>
+      <variant> <vector> <absl/status/status.h> <absl/status/statusor.h>
+      <absl/strings/str_cat.h> <absl/synchronization/mutex.h>
+      <absl/time/time.h>)
+  endforeach()
+  target_precompile_headers(epochd_test_pch PRIVATE <gmock/gmock.h>
+                            <gtest/gtest.h>)
+endif()
+
+# Uses the precompiled header of `kind` (std or test) where there is one and
+# the folder's CMakeLists.txt does not give the target one of its own.
+function(_epochd_use_std target kind)
+  if(TARGET epochd_${kind}_pch)
+    cmake_language(
+      EVAL CODE
+      "cmake_language(DEFER CALL _epochd_reuse_std [[${target}]] [[${kind}]])")
+  endif()
+endfunction()
+
+function(_epochd_reuse_std target kind)
+  get_target_property(own ${target} PRECOMPILE_HEADERS)
+  if(NOT own)
+    target_precompile_headers(${target} REUSE_FROM epochd_${kind}_pch)
+  endif()
+endfunction()
 
 function(_epochd_use_torch target scope)
   target_link_libraries(${target} ${scope} epochd::torch)
@@ -155,6 +192,8 @@ function(epochd_library)
       ${target} PUBLIC ${arg_DEPS} PRIVATE epochd_flags ${arg_PRIVATE_DEPS})
     if(arg_TORCH)
       _epochd_use_torch(${target} PUBLIC)
+    else()
+      _epochd_use_std(${target} std)
     endif()
     if(arg_UNITY)
       _epochd_unity(${target})
@@ -184,6 +223,8 @@ function(epochd_executable)
   target_link_options(${target} PRIVATE -pie)
   if(arg_TORCH)
     _epochd_use_torch(${target} PRIVATE)
+  else()
+    _epochd_use_std(${target} std)
   endif()
   add_executable(epochd::bin_${name} ALIAS ${target})
   add_dependencies(epochd_programs ${target})
@@ -227,6 +268,8 @@ function(epochd_test)
   target_compile_definitions(${target} PRIVATE ${arg_DEFINITIONS})
   if(arg_TORCH)
     _epochd_use_torch(${target} PRIVATE)
+  else()
+    _epochd_use_std(${target} test)
   endif()
   if(arg_TARGETS)
     add_dependencies(${target} ${arg_TARGETS})
@@ -312,6 +355,8 @@ function(epochd_proto)
   target_include_directories(${target} SYSTEM PUBLIC ${PROJECT_BINARY_DIR}
                                                      ${out})
   target_compile_options(${target} PRIVATE -fPIC -w)
+  # Generated files use the same names; one unit of all would not compile.
+  set_target_properties(${target} PROPERTIES UNITY_BUILD OFF)
   target_link_libraries(${target} PUBLIC protobuf::libprotobuf ${arg_DEPS})
   if(arg_GRPC)
     target_link_libraries(${target} PUBLIC gRPC::grpc++)
