@@ -28,6 +28,7 @@ Agent::Agent(Options options, Transport& transport)
     : options_(std::move(options)),
       transport_(transport),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
+      remover_("remove"),
       runner_(options_.runner),
       spool_(transport, options_.worker,
              {.drained = [this] { Post([] {}); },
@@ -46,7 +47,7 @@ Agent::Agent(Options options, Transport& transport)
           [this](const std::string& attempt, const absl::Status& status) {
             Post([this, attempt, status] { core_.FetchDone(attempt, status); });
           }),
-      core_(options_.core, runner_, spool_, fetcher_),
+      core_(CoreOptions(), runner_, spool_, fetcher_),
       session_(transport, options_.worker,
                {.desired =
                     [this](DesiredState desired, bool registered) {
@@ -71,6 +72,18 @@ Agent::Agent(Options options, Transport& transport)
                         Stop(/*end_attempts=*/true);
                       });
                     }}) {}
+
+AgentCore::Options Agent::CoreOptions() {
+  AgentCore::Options core = options_.core;
+  core.remove_folder = [this](const std::string& dir) {
+    remover_.Post([dir] {
+      std::error_code error;
+      std::filesystem::remove_all(dir, error);
+      if (error) spdlog::warn("folder '{}': {}", dir, error.message());
+    });
+  };
+  return core;
+}
 
 Agent::~Agent() {
   // Lets the threads of session and spool come back from their calls.

@@ -18,6 +18,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "worker/agent/agent_core.h"
+#include "worker/agent/background.h"
 #include "worker/agent/carried_files.h"
 #include "worker/agent/session.h"
 #include "worker/agent/spool_forwarder.h"
@@ -65,6 +66,8 @@ class Agent {
   void Stop(bool end_attempts);
 
  private:
+  // The core's options with what only the agent can give.
+  AgentCore::Options CoreOptions();
   void Post(std::function<void()> task);
   absl::Status LockWorkDir();
   void RunTasks();
@@ -87,6 +90,7 @@ class Agent {
   absl::Status outcome_;
   absl::Time end_deadline_ = absl::InfiniteFuture();
 
+  Background remover_;
   process::LocalRankRunner runner_;
   SpoolForwarder spool_;
   CarriedFileFetcher fetcher_;

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <exception>
 #include <filesystem>
 #include <optional>
@@ -117,8 +118,17 @@ AgentCore::~AgentCore() {
 
 void AgentCore::Adopt(absl::Time now) {
   const std::string root = options_.work_dir + "/attempts";
+  const std::string discarded = options_.work_dir + "/discarded";
   std::error_code error;
   fs::create_directories(root, error);
+  // What an earlier agent did not come to delete. Numbers go on after it.
+  fs::create_directories(discarded, error);
+  for (const fs::directory_entry& entry :
+       fs::directory_iterator(discarded, error)) {
+    num_discarded_ = std::max<int64_t>(num_discarded_,
+                                       atoll(entry.path().filename().c_str()));
+    options_.remove_folder(entry.path().string());
+  }
   std::vector<std::string> dirs;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
     dirs.push_back(entry.path().string());
@@ -126,7 +136,7 @@ void AgentCore::Adopt(absl::Time now) {
   for (const std::string& dir : dirs) {
     if (!AdoptOne(dir, now)) {
       spdlog::warn("attempt folder '{}': never began, removed", dir);
-      fs::remove_all(dir, error);
+      Discard(dir);
     }
   }
 }
@@ -475,14 +485,25 @@ void AgentCore::RemoveForgotten() {
       return false;
     }
     spool_.Remove(attempt.name);
-    std::error_code error;
-    fs::remove_all(attempt.dir, error);
-    if (error) {
-      spdlog::warn("attempt folder '{}': cannot be removed: {}", attempt.dir,
-                   error.message());
-    }
+    Discard(attempt.dir);
     return true;
   });
+}
+
+void AgentCore::Discard(const std::string& dir) {
+  std::error_code error;
+  if (!fs::exists(dir, error)) return;
+  // Gone at once for us and for a later agent, however long deleting takes.
+  const std::string target =
+      absl::StrCat(options_.work_dir, "/discarded/", ++num_discarded_, "-",
+                   fs::path(dir).filename().string());
+  fs::rename(dir, target, error);
+  if (error) {
+    spdlog::warn("attempt folder '{}': cannot be removed: {}", dir,
+                 error.message());
+    return;
+  }
+  options_.remove_folder(target);
 }
 
 std::vector<ObservedAttempt> AgentCore::Observed() const {

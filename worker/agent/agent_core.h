@@ -24,6 +24,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -48,6 +49,9 @@ class AgentCore {
     // Stands in messages.
     std::string hostname;
     bool pin_cpus = false;
+    // Deletes a folder that was moved out of the way, in its own time: a work
+    // folder may hold anything.
+    std::function<void(const std::string& dir)> remove_folder;
     // A keeper that has not shown up by then will not.
     absl::Duration start_timeout = absl::Seconds(60);
   };
@@ -93,6 +97,7 @@ class AgentCore {
   void EndUnstarted(Attempt& attempt, AttemptReason reason,
                     const std::string& problem);
   void RemoveForgotten();
+  void Discard(const std::string& dir);
   void SendLeases(Attempt& attempt);
   bool AdoptOne(const std::string& dir, absl::Time now);
   std::string Where(const Attempt& attempt) const;
@@ -107,6 +112,7 @@ class AgentCore {
   DesiredState desired_;
   bool desired_known_ = false;
   bool stopping_all_ = false;
+  int64_t num_discarded_ = 0;
 };
 
 }  // namespace epochd::agent

@@ -37,11 +37,12 @@ namespace {
 constexpr int kExitFailure = 1;
 constexpr int kExitSuperseded = 3;
 
-// Makes the end of our parent a SIGTERM to us; false: it has ended already.
+// Makes the end of our parent a SIGTERM to us; false: it has just ended.
+// Process 1 is a parent like any other: in containers it may be the client.
 bool FollowParent() {
   const pid_t parent = getppid();
   prctl(PR_SET_PDEATHSIG, SIGTERM);
-  return getppid() == parent && parent != 1;
+  return getppid() == parent;
 }
 
 int Serve(const WorkerOptions& options, program::StopSignal& stop) {

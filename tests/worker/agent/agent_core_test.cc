@@ -98,10 +98,13 @@ class Core : public ::testing::Test {
   // A new agent on the same work-dir.
   void Restart() {
     core_ = std::make_unique<AgentCore>(
-        AgentCore::Options{.work_dir = dir_.path(),
-                           .storage = "/storage",
-                           .advertise_host = "127.0.0.1",
-                           .hostname = "host-a"},
+        AgentCore::Options{
+            .work_dir = dir_.path(),
+            .storage = "/storage",
+            .advertise_host = "127.0.0.1",
+            .hostname = "host-a",
+            .remove_folder =
+                [this](const std::string& dir) { removed_.push_back(dir); }},
         runner_, spool_, fetcher_);
     core_->Adopt(now_);
   }
@@ -153,6 +156,7 @@ class Core : public ::testing::Test {
   FakeFetcher fetcher_;
   absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
   int64_t version_ = 0;
+  std::vector<std::string> removed_;
   std::unique_ptr<AgentCore> core_;
 };
 
@@ -324,6 +328,11 @@ TEST_F(Core, RemovesTheFolderOnceForgottenAndDrained) {
   spool_.drained = true;
   Step();
   EXPECT_FALSE(std::filesystem::exists(AttemptDir()));
+  ASSERT_EQ(removed_.size(), 1U);
+  EXPECT_TRUE(std::filesystem::exists(removed_[0] + "/attempt.json"));
+  // What was not deleted is not taken over, but offered for deletion again.
+  Restart();
+  EXPECT_EQ(removed_.size(), 2U);
   EXPECT_THAT(core_->Observed(), IsEmpty());
   EXPECT_THAT(spool_.removed, testing::ElementsAre("jobs/a/attempts/1"));
 }
