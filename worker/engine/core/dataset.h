@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Dataset: size + get. Transforms, subsets and splits are views over data
+// sets. Thread-safe: loader threads call it at once. What a sample looks like
+// depends on (seed, epoch, index) alone: random views draw from the
+// SampleSeed handed in and from nothing else.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "worker/engine/core/batch.h"
+
+namespace epochd::engine {
+
+// Identifies the random stream of one sample in one epoch.
+struct SampleSeed {
+  uint64_t seed = 0;  // the experiment's
+  int64_t epoch = 0;  // from 0
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  virtual int64_t Size() const = 0;
+  // The sample without batch dimension. `index` in [0, Size()).
+  virtual Batch Get(int64_t index, const SampleSeed& seed) const = 0;
+  // The samples stacked. Overridden where a batch can be gathered at once.
+  virtual Batch GetBatch(std::span<const int64_t> indices,
+                         const SampleSeed& seed) const;
+};
+
+// Iterates a data set in batches, epoch by epoch; data/loader.h implements it.
+// Used from one thread.
+class BatchSource {
+ public:
+  virtual ~BatchSource() = default;
+
+  // Begins epoch `epoch` (from 0) at batch `first_batch`; what was begun is
+  // dropped.
+  virtual void StartEpoch(int64_t epoch, int64_t first_batch) = 0;
+  // False: the epoch is over. Throws Error naming file and index.
+  virtual bool Next(Batch& batch) = 0;
+  // Batches of this rank in an epoch.
+  virtual int64_t NumBatches() const = 0;
+  // Samples of the whole data set, over all ranks, each once.
+  virtual int64_t NumSamples() const = 0;
+  virtual int64_t BatchSize() const = 0;
+};
+
+}  // namespace epochd::engine

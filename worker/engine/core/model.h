@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Model: takes a batch, returns fields to be merged into it. Names of
+// parameters and buffers are those of the Python original, so that safetensors
+// files travel both ways. Used from one thread. Built-in models adapt a
+// torch::nn::Module (model/module_model.h); headers stay light.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
+
+#include <string>
+#include <vector>
+
+#include "worker/engine/core/batch.h"
+
+namespace epochd::engine {
+
+struct NamedTensor {
+  std::string name;
+  at::Tensor tensor;
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+
+  virtual Batch Forward(const Batch& batch) = 0;
+  // In registration order; handles to the live tensors.
+  virtual std::vector<NamedTensor> Parameters() const = 0;
+  virtual std::vector<NamedTensor> Buffers() const = 0;
+  virtual void SetTraining(bool training) = 0;
+  virtual void To(c10::Device device) = 0;
+};
+
+// A generator and a discriminator; what GanTrainingRunner needs. As a Model,
+// Forward() generates: it returns the field `fake`.
+class AdversarialModel : public Model {
+ public:
+  virtual Model& generator() = 0;
+  virtual Model& discriminator() = 0;
+  // Field that holds real samples; `input` by default.
+  virtual const std::string& real_field() const = 0;
+  // Scores [B, ...] (logits) of images [B, C, H, W].
+  virtual at::Tensor Discriminate(const at::Tensor& images) = 0;
+  // Draws what the generator needs beside the batch (latent noise, from the
+  // default generator) and returns fakes [n, C, H, W].
+  virtual at::Tensor Generate(const Batch& batch, int64_t n) = 0;
+};
+
+}  // namespace epochd::engine

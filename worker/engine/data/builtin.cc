@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/builtin.h"
+
+#include "worker/engine/data/digits.h"
+#include "worker/engine/data/idx.h"
+#include "worker/engine/data/tensor_file.h"
+#include "worker/engine/data/transforms.h"
+
+namespace epochd::engine {
+namespace {
+
+using catalogue::Component;
+using catalogue::Parameter;
+
+const Parameter kField{.name = "field",
+                       .type = "string",
+                       .default_value = "input",
+                       .help = "Field to change."};
+const Parameter kProbability{.name = "p",
+                             .type = "float",
+                             .default_value = 0.5,
+                             .min = 0,
+                             .max = 1,
+                             .help = "How often a sample is flipped."};
+const Parameter kFill{.name = "fill",
+                      .type = "float",
+                      .default_value = 0.0,
+                      .help = "Value outside of the image."};
+
+Component Digits() {
+  return {.kind = "dataset",
+          .name = "Digits",
+          .help = "Digits as CSV: grey levels, then the label.",
+          .parameters = {
+              {.name = "file",
+               .type = "path",
+               .required = true,
+               .help = "CSV file, plain or gzip."},
+              {.name = "split",
+               .type = "string",
+               .default_value = "train",
+               .choices = {"train", "val", "all"},
+               .help = "Seeded, stratified part of the file."},
+              {.name = "val_fraction",
+               .type = "float",
+               .default_value = 0.2,
+               .min = 0,
+               .max = 1,
+               .help = "Part of each class that is `val`."},
+              {.name = "split_seed",
+               .type = "int",
+               .default_value = 0,
+               .min = 0,
+               .help = "Seed of the split; the job's seed does not change it."},
+              {.name = "image",
+               .type = "bool",
+               .default_value = false,
+               .help = "Give [1, H, W] instead of [H*W]."}}};
+}
+
+std::shared_ptr<Dataset> MakeDigits(const Params& params) {
+  return LoadDigits(
+      {.file = params.String("file"),
+       .split = params.String("split"),
+       .val_fraction = params.Float("val_fraction"),
+       .split_seed = static_cast<uint64_t>(params.Int("split_seed")),
+       .image = params.Bool("image")});
+}
+
+Component Idx() {
+  return {.kind = "dataset",
+          .name = "Idx",
+          .aliases = {"MNIST"},
+          .help = "Images and labels in IDX files, as MNIST comes.",
+          .parameters = {{.name = "images",
+                          .type = "path",
+                          .required = true,
+                          .help = "IDX file [N, H, W], plain or gzip."},
+                         {.name = "labels",
+                          .type = "path",
+                          .help = "IDX file [N], plain or gzip."},
+                         {.name = "scale",
+                          .type = "bool",
+                          .default_value = true,
+                          .help = "Divide grey levels by 255."}}};
+}
+
+std::shared_ptr<Dataset> MakeIdx(const Params& params) {
+  return LoadIdx({.images = params.String("images"),
+                  .labels = params.OptionalString("labels").value_or(""),
+                  .scale = params.Bool("scale")});
+}
+
+Component TensorFile() {
+  return {.kind = "dataset",
+          .name = "TensorFile",
+          .help = "Arrays from npy or safetensors files, a sample per row.",
+          .parameters = {{.name = "file",
+                          .type = "path",
+                          .help = "safetensors file; each tensor is a field."},
+                         {.name = "input",
+                          .type = "path",
+                          .help = "npy file of the field `input`."},
+                         {.name = "target",
+                          .type = "path",
+                          .help = "npy file of the field `target`."}}};
+}
+
+std::shared_ptr<Dataset> MakeTensorFile(const Params& params) {
+  return LoadTensorFile(
+      {.file = params.OptionalString("file").value_or(""),
+       .input = params.OptionalString("input").value_or(""),
+       .target = params.OptionalString("target").value_or("")});
+}
+
+Component NormalizeComponent() {
+  return {.kind = "transform",
+          .name = "Normalize",
+          .help = "(x - mean) / std, for all values or per channel.",
+          .parameters = {{.name = "mean",
+                          .type = "list<float>",
+                          .required = true,
+                          .scalar_ok = true,
+                          .help = "One value, or one per channel."},
+                         {.name = "std",
+                          .type = "list<float>",
+                          .required = true,
+                          .min = 0,
+                          .exclusive_min = true,
+                          .scalar_ok = true,
+                          .help = "As many as mean, above 0."},
+                         kField}};
+}
+
+std::shared_ptr<Transform> MakeNormalize(const Params& params) {
+  return std::make_shared<Normalize>(
+      params.Floats("mean"), params.Floats("std"), params.String("field"));
+}
+
+template <bool kVertical>
+std::shared_ptr<Transform> MakeFlip(const Params& params) {
+  return std::make_shared<RandomFlip>(kVertical, params.Float("p"),
+                                      params.String("field"));
+}
+
+Component RandomCropComponent() {
+  return {.kind = "transform",
+          .name = "RandomCrop",
+          .help = "Pads, then cuts out a window at a random place.",
+          .parameters = {{.name = "size",
+                          .type = "list<int>",
+                          .required = true,
+                          .min = 1,
+                          .scalar_ok = true,
+                          .help = "Side, or [height, width]."},
+                         {.name = "padding",
+                          .type = "int",
+                          .default_value = 0,
+                          .min = 0,
+                          .help = "Pixels added on each side first."},
+                         kFill,
+                         kField}};
+}
+
+std::shared_ptr<Transform> MakeRandomCrop(const Params& params) {
+  const std::vector<int64_t> size = params.Ints("size");
+  if (size.empty() || size.size() > 2) {
+    params.Fail("size", "has " + std::to_string(size.size()) +
+                            " values; 1 or 2 are needed");
+  }
+  return std::make_shared<RandomCrop>(
+      size.front(), size.back(), params.Int("padding"), params.Float("fill"),
+      params.String("field"));
+}
+
+std::shared_ptr<Transform> MakeRandomShift(const Params& params) {
+  return std::make_shared<RandomShift>(
+      params.Int("pixels"), params.Float("fill"), params.String("field"));
+}
+
+}  // namespace
+
+std::vector<Entry<Dataset>> BuiltinDatasets() {
+  return {
+      {Digits(), MakeDigits}, {Idx(), MakeIdx}, {TensorFile(), MakeTensorFile}};
+}
+
+std::vector<Entry<Transform>> BuiltinTransforms() {
+  return {{NormalizeComponent(), MakeNormalize},
+          {{.kind = "transform",
+            .name = "RandomHorizontalFlip",
+            .help = "Mirrors images left to right.",
+            .parameters = {kProbability, kField}},
+           MakeFlip<false>},
+          {{.kind = "transform",
+            .name = "RandomVerticalFlip",
+            .help = "Mirrors images top to bottom.",
+            .parameters = {kProbability, kField}},
+           MakeFlip<true>},
+          {RandomCropComponent(), MakeRandomCrop},
+          {{.kind = "transform",
+            .name = "RandomShift",
+            .help = "Moves images by up to some pixels each way.",
+            .parameters = {{.name = "pixels",
+                            .type = "int",
+                            .required = true,
+                            .min = 0,
+                            .help = "Most pixels along each axis."},
+                           kFill,
+                           kField}},
+           MakeRandomShift}};
+}
+
+}  // namespace epochd::engine

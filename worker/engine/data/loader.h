@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loader: a data set in batches, epoch by epoch, made ahead by threads.
+// What comes out, and in which order, depends on (seed, epoch, rank, world
+// size) alone; threads only change when it is ready. Memory is bounded by
+// `prefetch` batches. An error in a thread is thrown by the Next() that would
+// have returned its batch. Threads end with the loader.
+//
+// Order: a permutation of the whole data set by (seed, epoch) when shuffling;
+// rank r of W takes places r, r+W, r+2W, ... of it, so that the samples of one
+// step over all ranks are the same whatever W is (with batch_size * W fixed).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "worker/engine/core/dataset.h"
+
+namespace epochd::engine {
+
+struct LoaderOptions {
+  int64_t batch_size = 1;  // per rank
+  bool shuffle = false;
+  int threads = 0;   // 0: made in Next() by the caller
+  int prefetch = 4;  // batches ahead, over all threads
+  bool drop_last = false;
+  uint64_t seed = 0;
+  int rank = 0;
+  int world_size = 1;
+  // Repeat samples from the front of the order until every rank has the same
+  // number: training needs ranks in step. Without it each sample comes once.
+  bool pad = false;
+};
+
+std::unique_ptr<BatchSource> MakeLoader(std::shared_ptr<const Dataset> dataset,
+                                        const LoaderOptions& options);
+
+// The indices of this rank in `epoch`, in order.
+std::vector<int64_t> EpochOrder(int64_t size, int64_t epoch,
+                                const LoaderOptions& options);
+
+}  // namespace epochd::engine

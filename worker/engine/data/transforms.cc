@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/transforms.h"
+
+#include <ATen/ATen.h>
+
+#include <sstream>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+// Requires a [C, H, W] field; says which transform wanted it.
+const at::Tensor& Image(const Batch& sample, const std::string& field,
+                        const char* transform) {
+  const at::Tensor& image = sample.At(field);
+  if (image.dim() != 3) {
+    std::ostringstream message;
+    message << transform << " on field \"" << field << "\": has shape "
+            << image.sizes() << "; an image [channels, height, width] is "
+            << "needed";
+    throw Error(ErrorKind::kBadSpec, message.str());
+  }
+  return image;
+}
+
+// Pads by `padding` and cuts [C, height, width] at (top, left).
+at::Tensor PadAndCut(const at::Tensor& image, int64_t padding, double fill,
+                     int64_t top, int64_t left, int64_t height, int64_t width) {
+  at::Tensor padded =
+      padding == 0 ? image
+                   : at::constant_pad_nd(
+                         image, {padding, padding, padding, padding}, fill);
+  return padded.slice(1, top, top + height)
+      .slice(2, left, left + width)
+      .contiguous();
+}
+
+}  // namespace
+
+Normalize::Normalize(std::vector<double> mean, std::vector<double> std,
+                     std::string field)
+    : field_(std::move(field)) {
+  if (mean.size() != std.size() || mean.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "Normalize: mean has " + std::to_string(mean.size()) +
+                    " values, std " + std::to_string(std.size()) +
+                    "; they must have the same number, at least 1");
+  }
+  for (double value : std) {
+    if (!(value > 0)) {
+      throw Error(
+          ErrorKind::kBadSpec,
+          "Normalize: std is " + std::to_string(value) + "; must be above 0");
+    }
+  }
+  mean_ = at::tensor(mean, at::kDouble).to(at::kFloat);
+  std_ = at::tensor(std, at::kDouble).to(at::kFloat);
+}
+
+void Normalize::ApplyTo(Batch& batch, int64_t channel_dim) const {
+  at::Tensor x = batch.At(field_);
+  if (!x.is_floating_point()) x = x.to(at::kFloat);
+  if (mean_.numel() == 1) {
+    batch.Set(field_, (x - mean_).div_(std_));
+    return;
+  }
+  if (x.dim() <= channel_dim || x.size(channel_dim) != mean_.numel()) {
+    std::ostringstream message;
+    message << "Normalize on field \"" << field_ << "\": has shape "
+            << x.sizes() << ", mean has " << mean_.numel()
+            << " values; one value or one per channel is needed";
+    throw Error(ErrorKind::kBadSpec, message.str());
+  }
+  std::vector<int64_t> shape(x.dim() - channel_dim, 1);
+  shape[0] = mean_.numel();
+  batch.Set(field_, (x - mean_.view(shape)).div_(std_.view(shape)));
+}
+
+void Normalize::Apply(Batch& sample, Random& /*random*/) const {
+  ApplyTo(sample, 0);
+}
+
+bool Normalize::ApplyToBatch(Batch& batch) const {
+  ApplyTo(batch, 1);
+  return true;
+}
+
+void RandomFlip::Apply(Batch& sample, Random& random) const {
+  const at::Tensor& image = Image(sample, field_, "RandomFlip");
+  // Draws also when nothing is flipped, so that later draws do not move.
+  if (random.Uniform() < probability_) {
+    sample.Set(field_, image.flip({vertical_ ? 1 : 2}));
+  }
+}
+
+void RandomCrop::Apply(Batch& sample, Random& random) const {
+  const at::Tensor& image = Image(sample, field_, "RandomCrop");
+  const int64_t room_y = image.size(1) + 2 * padding_ - height_;
+  const int64_t room_x = image.size(2) + 2 * padding_ - width_;
+  if (room_y < 0 || room_x < 0) {
+    std::ostringstream message;
+    message << "RandomCrop on field \"" << field_ << "\": the image has shape "
+            << image.sizes() << " with padding " << padding_
+            << ", smaller than the crop " << height_ << "x" << width_;
+    throw Error(ErrorKind::kBadSpec, message.str());
+  }
+  const int64_t top = static_cast<int64_t>(random.Below(room_y + 1));
+  const int64_t left = static_cast<int64_t>(random.Below(room_x + 1));
+  sample.Set(field_,
+             PadAndCut(image, padding_, fill_, top, left, height_, width_));
+}
+
+void RandomShift::Apply(Batch& sample, Random& random) const {
+  const at::Tensor& image = Image(sample, field_, "RandomShift");
+  const int64_t top = static_cast<int64_t>(random.Below(2 * pixels_ + 1));
+  const int64_t left = static_cast<int64_t>(random.Below(2 * pixels_ + 1));
+  sample.Set(field_, PadAndCut(image, pixels_, fill_, top, left, image.size(1),
+                               image.size(2)));
+}
+
+}  // namespace epochd::engine

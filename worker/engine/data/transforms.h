@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The built-in transforms. Image transforms want [C, H, W]; each works on one
+// field, `input` unless told otherwise.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/engine/data/transform.h"
+
+namespace epochd::engine {
+
+// (x - mean) / std, with one value for all or one per channel (the first
+// dimension of a sample).
+class Normalize : public Transform {
+ public:
+  // Throws Error(kBadSpec) when a std is 0 or the lists differ in length.
+  Normalize(std::vector<double> mean, std::vector<double> std,
+            std::string field);
+  void Apply(Batch& sample, Random& random) const override;
+  bool ApplyToBatch(Batch& batch) const override;
+
+ private:
+  void ApplyTo(Batch& batch, int64_t channel_dim) const;
+
+  std::string field_;
+  at::Tensor mean_;  // [n]
+  at::Tensor std_;   // [n]
+};
+
+// Mirrors with probability p, about the last dimension (horizontal) or the one
+// before it (vertical).
+class RandomFlip : public Transform {
+ public:
+  RandomFlip(bool vertical, double probability, std::string field)
+      : vertical_(vertical),
+        probability_(probability),
+        field_(std::move(field)) {}
+  void Apply(Batch& sample, Random& random) const override;
+
+ private:
+  bool vertical_;
+  double probability_;
+  std::string field_;
+};
+
+// Pads each side by `padding` with `fill`, then cuts out height x width at a
+// uniformly drawn place.
+class RandomCrop : public Transform {
+ public:
+  RandomCrop(int64_t height, int64_t width, int64_t padding, double fill,
+             std::string field)
+      : height_(height),
+        width_(width),
+        padding_(padding),
+        fill_(fill),
+        field_(std::move(field)) {}
+  void Apply(Batch& sample, Random& random) const override;
+
+ private:
+  int64_t height_;
+  int64_t width_;
+  int64_t padding_;
+  double fill_;
+  std::string field_;
+};
+
+// Moves by up to `pixels` each way along both axes, filling with `fill`.
+class RandomShift : public Transform {
+ public:
+  RandomShift(int64_t pixels, double fill, std::string field)
+      : pixels_(pixels), fill_(fill), field_(std::move(field)) {}
+  void Apply(Batch& sample, Random& random) const override;
+
+ private:
+  int64_t pixels_;
+  double fill_;
+  std::string field_;
+};
+
+}  // namespace epochd::engine

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/views.h"
+
+#include <ATen/ATen.h>
+
+#include <sstream>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+
+Batch Dataset::GetBatch(std::span<const int64_t> indices,
+                        const SampleSeed& seed) const {
+  std::vector<Batch> samples;
+  samples.reserve(indices.size());
+  for (int64_t index : indices) samples.push_back(Get(index, seed));
+  return Stack(samples);
+}
+
+TensorDataset::TensorDataset(Batch columns) : columns_(std::move(columns)) {
+  for (const auto& [name, column] : columns_) {
+    if (column.dim() == 0 || column.size(0) != columns_.Size()) {
+      std::ostringstream message;
+      message << "data set column \"" << name << "\": has shape "
+              << column.sizes() << "; its first dimension must be "
+              << columns_.Size() << " as in the first column";
+      throw Error(ErrorKind::kBadSpec, message.str());
+    }
+  }
+}
+
+Batch TensorDataset::Get(int64_t index, const SampleSeed& /*seed*/) const {
+  Batch sample;
+  for (const auto& [name, column] : columns_) {
+    sample.Set(name, column.select(0, index));
+  }
+  return sample;
+}
+
+Batch TensorDataset::GetBatch(std::span<const int64_t> indices,
+                              const SampleSeed& /*seed*/) const {
+  at::Tensor rows =
+      at::empty({static_cast<int64_t>(indices.size())}, at::kLong);
+  std::copy(indices.begin(), indices.end(), rows.mutable_data_ptr<int64_t>());
+  Batch batch;
+  for (const auto& [name, column] : columns_) {
+    batch.Set(name, column.index_select(0, rows));
+  }
+  return batch;
+}
+
+void TransformedDataset::Apply(Batch& sample, int64_t index,
+                               const SampleSeed& seed, size_t first) const {
+  for (size_t i = first; i < transforms_.size(); ++i) {
+    // A stream of its own for each transform: adding one moves no other.
+    Random random({static_cast<uint64_t>(Stream::kSample), seed.seed,
+                   static_cast<uint64_t>(seed.epoch),
+                   static_cast<uint64_t>(index), i});
+    transforms_[i]->Apply(sample, random);
+  }
+}
+
+Batch TransformedDataset::Get(int64_t index, const SampleSeed& seed) const {
+  Batch sample = base_->Get(index, seed);
+  Apply(sample, index, seed, 0);
+  return sample;
+}
+
+Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
+                                   const SampleSeed& seed) const {
+  Batch batch = base_->GetBatch(indices, seed);
+  size_t done = 0;
+  while (done < transforms_.size() && transforms_[done]->ApplyToBatch(batch)) {
+    ++done;
+  }
+  if (done == transforms_.size()) return batch;
+  // The rest is random, so it goes sample by sample.
+  std::vector<Batch> samples(indices.size());
+  for (size_t i = 0; i < samples.size(); ++i) {
+    for (const auto& [name, column] : batch) {
+      samples[i].Set(name, column.select(0, static_cast<int64_t>(i)));
+    }
+    Apply(samples[i], indices[i], seed, done);
+  }
+  return Stack(samples);
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Data sets over tensors, and views over data sets. All immutable once built
+// and thread-safe. Shared pointers: several views may look at one data set
+// (train and validation parts of one file), and `${ref:}` binds it by name.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "worker/engine/core/dataset.h"
+#include "worker/engine/data/transform.h"
+
+namespace epochd::engine {
+
+// Row i of every column; columns are [N, ...] with one N.
+class TensorDataset : public Dataset {
+ public:
+  // Throws Error(kBadSpec) naming the columns whose N differ.
+  explicit TensorDataset(Batch columns);
+  int64_t Size() const override { return columns_.Size(); }
+  Batch Get(int64_t index, const SampleSeed& seed) const override;
+  Batch GetBatch(std::span<const int64_t> indices,
+                 const SampleSeed& seed) const override;
+
+ private:
+  Batch columns_;
+};
+
+// Applies transforms, in order, to another data set's samples.
+class TransformedDataset : public Dataset {
+ public:
+  TransformedDataset(std::shared_ptr<const Dataset> base,
+                     std::vector<std::shared_ptr<Transform>> transforms)
+      : base_(std::move(base)), transforms_(std::move(transforms)) {}
+  int64_t Size() const override { return base_->Size(); }
+  Batch Get(int64_t index, const SampleSeed& seed) const override;
+  Batch GetBatch(std::span<const int64_t> indices,
+                 const SampleSeed& seed) const override;
+
+ private:
+  void Apply(Batch& sample, int64_t index, const SampleSeed& seed,
+             size_t first) const;
+
+  std::shared_ptr<const Dataset> base_;
+  std::vector<std::shared_ptr<Transform>> transforms_;
+};
+
+}  // namespace epochd::engine
