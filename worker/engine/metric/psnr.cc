@@ -2,6 +2,7 @@
 #include "worker/engine/metric/psnr.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <limits>

@@ -2,6 +2,7 @@
 #include "worker/engine/optim/fused.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <algorithm>
 #include <sstream>

@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/checkpoint/safetensors.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr uint64_t kMaxHeaderBytes = 16 << 20;
+
+struct DtypeName {
+  at::ScalarType type;
+  const char* name;
+};
+constexpr std::array<DtypeName, 10> kDtypes = {{{at::kDouble, "F64"},
+                                                {at::kFloat, "F32"},
+                                                {at::kHalf, "F16"},
+                                                {at::kBFloat16, "BF16"},
+                                                {at::kLong, "I64"},
+                                                {at::kInt, "I32"},
+                                                {at::kShort, "I16"},
+                                                {at::kChar, "I8"},
+                                                {at::kByte, "U8"},
+                                                {at::kBool, "BOOL"}}};
+
+[[noreturn]] void RefuseTensors(const std::string& path,
+                                const std::string& problem) {
+  throw Error(ErrorKind::kInfrastructure, "\"" + path + "\": " + problem);
+}
+
+Json ParseHeader(const std::string& path, const std::string& text) {
+  // Keys seen in each open object: JSON allows none twice, parsers let it by.
+  std::vector<std::set<std::string>> seen;
+  std::string twice;
+  auto check = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) seen.emplace_back();
+    if (event == Json::parse_event_t::object_end) seen.pop_back();
+    if (event == Json::parse_event_t::key &&
+        !seen.back().insert(parsed.get<std::string>()).second) {
+      twice = parsed.get<std::string>();
+    }
+    return true;
+  };
+  Json header = Json::parse(text, check, /*allow_exceptions=*/false);
+  if (header.is_discarded() || !header.is_object()) {
+    RefuseTensors(path, "the header is no JSON object");
+  }
+  if (!twice.empty()) RefuseTensors(path, "\"" + twice + "\" is there twice");
+  return header;
+}
+
+struct Slot {
+  std::string name;
+  at::ScalarType type;
+  std::vector<int64_t> shape;
+  uint64_t begin = 0;
+  uint64_t end = 0;
+};
+
+Slot ParseSlot(const std::string& path, const std::string& name,
+               const Json& json) {
+  Slot slot;
+  slot.name = name;
+  try {
+    const std::string dtype = json.at("dtype").get<std::string>();
+    auto known =
+        std::find_if(kDtypes.begin(), kDtypes.end(),
+                     [&](const DtypeName& each) { return each.name == dtype; });
+    if (known == kDtypes.end()) {
+      RefuseTensors(path,
+                    "\"" + name + "\" has type \"" + dtype +
+                        "\"; F64, F32, F16, BF16, I64, I32, I16, I8, U8 and "
+                        "BOOL are accepted");
+    }
+    slot.type = known->type;
+    uint64_t bytes = c10::elementSize(slot.type);
+    for (const Json& size : json.at("shape")) {
+      if (!size.is_number_unsigned()) throw std::invalid_argument("shape");
+      slot.shape.push_back(size.get<int64_t>());
+      if (__builtin_mul_overflow(bytes, size.get<uint64_t>(), &bytes) ||
+          bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
+        throw std::invalid_argument("shape");
+      }
+    }
+    const Json& offsets = json.at("data_offsets");
+    if (offsets.size() != 2 || !offsets[0].is_number_unsigned() ||
+        !offsets[1].is_number_unsigned()) {
+      throw std::invalid_argument("data_offsets");
+    }
+    slot.begin = offsets[0].get<uint64_t>();
+    slot.end = offsets[1].get<uint64_t>();
+    if (slot.end < slot.begin || slot.end - slot.begin != bytes) {
+      RefuseTensors(path,
+                    "\"" + name + "\" has data of another size than its shape");
+    }
+  } catch (const Error&) {
+    throw;
+  } catch (const std::exception&) {
+    RefuseTensors(path, "\"" + name + "\" is no {dtype, shape, data_offsets}");
+  }
+  return slot;
+}
+
+}  // namespace
+
+FileSummary WriteSafetensors(
+    const std::string& path, const std::vector<NamedTensor>& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header["__metadata__"] = metadata;
+  std::vector<at::Tensor> data;
+  uint64_t offset = 0;
+  for (const NamedTensor& each : tensors) {
+    at::Tensor tensor = each.tensor.detach().cpu().contiguous();
+    auto known = std::find_if(kDtypes.begin(), kDtypes.end(),
+                              [&](const DtypeName& dtype) {
+                                return dtype.type == tensor.scalar_type();
+                              });
+    if (known == kDtypes.end()) {
+      RefuseTensors(path, "\"" + each.name + "\" has a type that has no name");
+    }
+    if (header.contains(each.name)) {
+      RefuseTensors(path, "\"" + each.name + "\" is there twice");
+    }
+    header[each.name] = {{"dtype", known->name},
+                         {"shape", tensor.sizes().vec()},
+                         {"data_offsets", {offset, offset + tensor.nbytes()}}};
+    offset += tensor.nbytes();
+    data.push_back(std::move(tensor));
+  }
+  std::string text = header.dump();
+  text.append((8 - text.size() % 8) % 8, ' ');
+  std::string length(8, '\0');
+  const uint64_t size = text.size();
+  for (int i = 0; i < 8; ++i) {
+    length[i] = static_cast<char>((size >> (8 * i)) & 0xff);
+  }
+  std::vector<std::string_view> parts{length, text};
+  for (const at::Tensor& tensor : data) {
+    parts.emplace_back(static_cast<const char*>(tensor.const_data_ptr()),
+                       tensor.nbytes());
+  }
+  return WriteDurable(path, parts);
+}
+
+std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
+  const std::string file = ReadWhole(path, std::numeric_limits<int64_t>::max());
+  if (file.size() < 8) RefuseTensors(path, "shorter than a header");
+  uint64_t length = 0;
+  for (int i = 0; i < 8; ++i) {
+    length |= uint64_t{static_cast<unsigned char>(file[i])} << (8 * i);
+  }
+  if (length > kMaxHeaderBytes || length > file.size() - 8) {
+    RefuseTensors(path,
+                  "a header of " + std::to_string(length) +
+                      " bytes; at most 16 MB, and no more than the file, are "
+                      "accepted");
+  }
+  const Json header = ParseHeader(path, file.substr(8, length));
+  std::vector<Slot> slots;
+  for (const auto& [name, json] : header.items()) {
+    if (name != "__metadata__") slots.push_back(ParseSlot(path, name, json));
+  }
+  std::stable_sort(
+      slots.begin(), slots.end(), [](const Slot& a, const Slot& b) {
+        return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
+      });
+  const uint64_t data_size = file.size() - 8 - length;
+  uint64_t expected = 0;
+  for (const Slot& slot : slots) {
+    if (slot.begin != expected) {
+      RefuseTensors(path, "\"" + slot.name + "\" begins at " +
+                              std::to_string(slot.begin) + ", not at " +
+                              std::to_string(expected) +
+                              ", where the one before it ends");
+    }
+    expected = slot.end;
+  }
+  if (expected != data_size) {
+    RefuseTensors(path, "has " + std::to_string(data_size) +
+                            " bytes of data; the header tells of " +
+                            std::to_string(expected));
+  }
+  std::vector<NamedTensor> tensors;
+  for (const Slot& slot : slots) {
+    at::Tensor tensor = at::empty(slot.shape, slot.type);
+    if (slot.end > slot.begin) {
+      std::memcpy(tensor.data_ptr(), file.data() + 8 + length + slot.begin,
+                  slot.end - slot.begin);
+    }
+    tensors.push_back({slot.name, std::move(tensor)});
+  }
+  return tensors;
+}
+
+}  // namespace epochd::engine

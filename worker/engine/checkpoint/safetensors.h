@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// safetensors files: 8 bytes little-endian length of the header, the header (a
+// JSON object of name -> {dtype, shape, data_offsets}), then the data. What is
+// written, Python's safetensors reads; what is read may come from anywhere and
+// is checked: header of at most 16 MB, no key twice, known types, sizes that
+// fit their shapes, no overlaps, no holes. Plain functions; any thread.
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "worker/engine/checkpoint/durable_file.h"
+#include "worker/engine/core/model.h"
+
+namespace epochd::engine {
+
+// Creates `path` and syncs it. Tensors may be on any device. Throws
+// Error(kInfrastructure).
+FileSummary WriteSafetensors(
+    const std::string& path, const std::vector<NamedTensor>& tensors,
+    const std::map<std::string, std::string>& metadata = {});
+
+// Tensors on the CPU, in order of their data. Throws Error(kInfrastructure)
+// for a file that cannot be read or is malformed.
+std::vector<NamedTensor> ReadSafetensors(const std::string& path);
+
+}  // namespace epochd::engine

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/dist/single.h"
+
+#include <ATen/ATen.h>
+
+namespace epochd::engine {
+namespace {
+
+class SingleSync : public GradientSync {
+ public:
+  void BeforeForward() override {}
+  void Backward(const at::Tensor& loss, bool) override { loss.backward(); }
+  void BroadcastBuffers() override {}
+  nlohmann::ordered_json State() const override { return nullptr; }
+};
+
+class SingleCommunicator : public Communicator {
+ public:
+  int rank() const override { return 0; }
+  int world_size() const override { return 1; }
+  void Broadcast(std::vector<at::Tensor>) override {}
+  void AllReduceSum(at::Tensor&) override {}
+  std::vector<std::string> Gather(const std::string& bytes) override {
+    return {bytes};
+  }
+  void Barrier() override {}
+  void StartSum(at::Tensor) override {}
+  void FinishSum() override {}
+  std::unique_ptr<GradientSync> SyncGradients(
+      std::vector<at::Tensor>, std::vector<at::Tensor>,
+      const nlohmann::ordered_json&) override {
+    return std::make_unique<SingleSync>();
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<Communicator> MakeSingleCommunicator() {
+  return std::make_unique<SingleCommunicator>();
+}
+
+}  // namespace epochd::engine

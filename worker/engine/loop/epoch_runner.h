@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EpochRunner: the training side of a trainer: goes through one loader once
+// and steps its optimizers. Holds no criterion. One thread.
+#pragma once
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/core/optimizer.h"
+#include "worker/engine/hook/hook.h"
+#include "worker/engine/loop/epoch_run.h"
+
+namespace epochd::engine {
+
+class EpochRunner {
+ public:
+  virtual ~EpochRunner() = default;
+
+  // Trains from the run's position to the end of the epoch. False: it left
+  // early because the run's control said so.
+  virtual bool RunEpoch(EpochRun& run) = 0;
+  // By name: "optimizer", or "generator" and "discriminator".
+  virtual std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>>
+  Optimizers() const = 0;
+  // Binds the hook to this runner's points.
+  virtual void Attach(Hook& hook) = 0;
+  // Throws Error(kBadSpec) when the model is not of the kind it trains.
+  virtual void CheckModel(Model& model) const = 0;
+  // Whether the trainer must give a criterion.
+  virtual bool needs_criterion() const = 0;
+  // What must be remembered inside an epoch; null: nothing.
+  virtual nlohmann::ordered_json State() const { return nullptr; }
+  virtual void LoadState(const nlohmann::ordered_json&) {}
+};
+
+}  // namespace epochd::engine

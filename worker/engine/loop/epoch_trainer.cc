@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/epoch_trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/core/number.h"
+
+namespace epochd::engine {
+
+EpochTrainer::EpochTrainer(Parts parts, RunEnvironment environment)
+    : parts_(std::move(parts)),
+      environment_(std::move(environment)),
+      agreement_(*environment_.communicator) {
+  parts_.training_runner->CheckModel(*parts_.model);
+  if (parts_.training_runner->needs_criterion() && parts_.criterion.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "experiment.loss: missing; this runner needs a loss");
+  }
+  if (parts_.val && parts_.val_criterion.empty() && parts_.metrics.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "experiment.data.val: there is neither a loss nor a metric to "
+                "validate by");
+  }
+  context_.trainer = this;
+  context_.total_epochs = parts_.epochs;
+}
+
+EpochTrainer::~EpochTrainer() = default;
+
+void EpochTrainer::AdoptHook(std::shared_ptr<Hook> hook) {
+  std::string name = hook->name();
+  int number = 1;
+  for (const NamedHook& each : hooks_) {
+    if (each.hook == hook) return;
+    if (each.name == name || each.name.starts_with(name + "#")) ++number;
+  }
+  if (number > 1) name += "#" + std::to_string(number);
+  hooks_.push_back({std::move(name), std::move(hook)});
+}
+
+void EpochTrainer::AddHook(std::shared_ptr<Hook> hook) {
+  hook->AttachToTrainer(*this);
+  parts_.training_runner->Attach(*hook);
+  parts_.validation_runner->Attach(*hook);
+  AdoptHook(std::move(hook));
+}
+
+EpochTrainer::Outcome EpochTrainer::Run() {
+  context_.epoch = context_.initial_epoch = position_.epoch;
+  context_.initial_batch = position_.batch;
+  on_training_began.Fire(context_);
+
+  while (position_.epoch < parts_.epochs && !is_finished_) {
+    context_.epoch = position_.epoch;
+    context_.scores.clear();
+    context_.is_best = context_.stop = false;
+    if (!Train()) {
+      if (!is_finished_) return Leave(context_);
+      break;
+    }
+    context_.scores = Reduce(train_meter_, "train/");
+    if (parts_.val && !Validate("val", context_.scores)) return Leave(context_);
+    Judge(context_);
+    on_epoch_finished.Fire(context_);
+    StepSchedulers(context_);
+    on_stop_check.Fire(context_);
+    is_finished_ = context_.stop;
+    stop_reason_ = context_.stop_reason;
+
+    ++position_.epoch;
+    position_.batch = 0;
+    seconds_before_ = 0;
+    train_meter_.Reset();
+    const Agreement::Wishes agreed =
+        agreement_.Now({.stop = stop_requested_,
+                        .finish = hook_stop_.exchange(false),
+                        .checkpoint = checkpoint_requested_.exchange(false)});
+    is_finished_ |= agreed.finish;
+    checkpoint_agreed_ = agreed.checkpoint;
+    context_.ending = is_finished_ || position_.epoch == parts_.epochs;
+    const bool is_stopped = agreed.stop && !context_.ending;
+    context_.ending |= is_stopped;
+    on_epoch_committed.Fire(context_);
+    checkpoint_agreed_ = false;
+    if (is_stopped) return Outcome::kStopped;
+  }
+  context_.ending = true;
+  on_training_ended.Fire(context_);
+  environment_.communicator->Barrier();
+  return Outcome::kCompleted;
+}
+
+Scores EpochTrainer::Evaluate(const std::string& prefix) {
+  if (parts_.val == nullptr) {
+    throw Error(ErrorKind::kBadSpec,
+                "experiment.data." + prefix + ": missing; this task needs it");
+  }
+  PrepareSync(nullptr);
+  Scores scores;
+  Validate(prefix, scores);
+  return scores;
+}
+
+bool EpochTrainer::Train() {
+  began_ = std::chrono::steady_clock::now();
+  parts_.train->StartEpoch(position_.epoch, position_.batch);
+  EpochRun run = TrainingRun();
+  left_early_ = false;
+  parts_.training_runner->RunEpoch(run);
+  const std::chrono::duration<double> lasted =
+      std::chrono::steady_clock::now() - began_;
+  context_.seconds = seconds_before_ + lasted.count();
+  context_.samples_per_second =
+      context_.seconds > 0
+          ? static_cast<double>(parts_.train->NumSamples()) / context_.seconds
+          : 0;
+  return !left_early_;
+}
+
+EpochRun EpochTrainer::TrainingRun() {
+  return {.model = *parts_.model,
+          .source = *parts_.train,
+          .criterion = parts_.criterion,
+          .meter = train_meter_,
+          .position = position_,
+          .control = *this,
+          .sync = *sync_,
+          .device = environment_.device,
+          .phase = "train",
+          .metrics = {}};
+}
+
+bool EpochTrainer::Validate(const std::string& prefix, Scores& scores) {
+  sync_->BroadcastBuffers();
+  parts_.val->StartEpoch(position_.epoch, 0);
+  EpochRun run = TrainingRun();
+  EpochRun val{.model = run.model,
+               .source = *parts_.val,
+               .criterion = parts_.val_criterion,
+               .meter = val_meter_,
+               .position = position_,
+               .control = *this,
+               .sync = *sync_,
+               .device = environment_.device,
+               .phase = prefix,
+               .metrics = parts_.metrics};
+  if (!parts_.validation_runner->RunEpoch(val)) return false;
+  for (auto& score : Reduce(val_meter_, prefix + "/")) scores.push_back(score);
+  ReduceMetrics(prefix, scores);
+  return true;
+}
+
+Scores EpochTrainer::Reduce(const Meter& meter, const std::string& prefix) {
+  at::Tensor totals = meter.Totals();
+  environment_.communicator->AllReduceSum(totals);
+  return meter.Means(totals, prefix);
+}
+
+void EpochTrainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
+  if (parts_.metrics.empty()) return;
+  std::vector<at::Tensor> sums;
+  for (const auto& metric : parts_.metrics) sums.push_back(metric->Sums());
+  at::Tensor all = at::cat(sums);
+  environment_.communicator->AllReduceSum(all);
+  int64_t offset = 0;
+  for (size_t i = 0; i < sums.size(); ++i) {
+    const int64_t size = sums[i].numel();
+    for (const auto& [name, value] :
+         parts_.metrics[i]->Values(all.slice(0, offset, offset + size))) {
+      scores.emplace_back(prefix + "/" + name, value);
+    }
+    offset += size;
+  }
+}
+
+void EpochTrainer::Judge(TrainerContext& context) {
+  const double* value = FindScore(context.scores, parts_.monitor.metric);
+  if (value == nullptr) {
+    std::string known;
+    for (const auto& [name, ignored] : context.scores) {
+      known += (known.empty() ? "" : ", ") + name;
+    }
+    throw Error(ErrorKind::kBadSpec,
+                "experiment.monitor.metric: \"" + parts_.monitor.metric +
+                    "\" is not measured; there are " + known);
+  }
+  context.monitored = *value;
+  context.is_best = parts_.monitor.Update(*value, context.epoch);
+}
+
+void EpochTrainer::StepSchedulers(const TrainerContext& context) {
+  const auto optimizers = parts_.training_runner->Optimizers();
+  for (const Scheduler& each : parts_.schedulers) {
+    for (const auto& [name, optimizer] : optimizers) {
+      if (name == each.optimizer) {
+        each.scheduler->Step(*optimizer, context.monitored);
+      }
+    }
+  }
+}
+
+bool EpochTrainer::AfterStep(bool hook_wants_stop) {
+  if (hook_wants_stop) hook_stop_ = true;
+  const Agreement::Wishes agreed = agreement_.AfterStep(
+      {.stop = stop_requested_,
+       .finish = hook_stop_,
+       .checkpoint = checkpoint_requested_.exchange(false)});
+  checkpoint_agreed_ = agreed.checkpoint;
+  if (agreed.finish) {
+    is_finished_ = true;
+    stop_reason_ = "a hook asked for a stop";
+  }
+  if (agreed.finish || agreed.stop) {
+    left_early_ = true;
+    return true;
+  }
+  on_step_boundary.Fire(context_);
+  checkpoint_agreed_ = false;
+  return false;
+}
+
+bool EpochTrainer::ShouldLeave() const {
+  // Ranks must leave together, which takes a step's agreement.
+  return environment_.communicator->world_size() == 1 && stop_requested_;
+}
+
+EpochTrainer::Outcome EpochTrainer::Leave(TrainerContext& context) {
+  context.ending = true;
+  checkpoint_agreed_ = true;
+  on_step_boundary.Fire(context);
+  checkpoint_agreed_ = false;
+  return Outcome::kStopped;
+}
+
+bool EpochTrainer::HasHook(std::string_view name) const {
+  for (const NamedHook& each : hooks_) {
+    if (each.name == name) return true;
+  }
+  return false;
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// EpochTrainer: the epoch loop. Owns criteria, schedulers and hooks; leaves
+// the passes to its runners. For each epoch:
+//
+//   training pass, validation pass, scores reduced over ranks
+//   on_epoch_finished     loggers
+//   schedulers step
+//   on_stop_check         stop conditions
+//   on_epoch_committed    the position is the next epoch's: checkpoints
+//
+// around it on_training_began and on_training_ended; on_step_boundary after
+// optimizer steps, where all can be saved. What a checkpoint holds is taken
+// after the schedulers' step, so a run that goes on has the right rate.
+//
+// Run() is called once, by the training thread. RequestStop() and
+// RequestCheckpoint() may be called from any thread and from signal handlers.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/core/lr_scheduler.h"
+#include "worker/engine/dist/agreement.h"
+#include "worker/engine/dist/communicator.h"
+#include "worker/engine/hook/event_sink.h"
+#include "worker/engine/hook/hook.h"
+#include "worker/engine/hook/hook_point.h"
+#include "worker/engine/loop/epoch_runner.h"
+#include "worker/engine/loop/monitor.h"
+#include "worker/engine/loop/validation_runner.h"
+
+namespace epochd::engine {
+
+// What a run finds around it.
+struct RunEnvironment {
+  Communicator* communicator = nullptr;  // outlives the trainer
+  EventSink* events = nullptr;           // outlives the trainer
+  // Folder for checkpoints, metrics and outputs; empty: nothing is written.
+  std::string output_dir;
+  c10::Device device = c10::Device(c10::kCPU);
+};
+
+// Copies weights and buffers by name. Throws Error(kBadSpec) naming what is
+// missing or of another shape; the model is then unchanged.
+void LoadModel(Model& model, const std::vector<NamedTensor>& saved);
+
+class EpochTrainer : public StepControl {
+ public:
+  struct Scheduler {
+    std::string optimizer;  // name of the optimizer it steps
+    std::shared_ptr<LrScheduler> scheduler;
+  };
+  struct Parts {
+    std::shared_ptr<Model> model;
+    std::shared_ptr<EpochRunner> training_runner;
+    std::shared_ptr<ValidationRunner> validation_runner;
+    std::unique_ptr<BatchSource> train;
+    std::unique_ptr<BatchSource> val;  // nullptr: no validation
+    Criterion criterion;
+    Criterion val_criterion;
+    std::vector<std::shared_ptr<Metric>> metrics;
+    std::vector<Scheduler> schedulers;
+    Monitor monitor;
+    int64_t epochs = 1;  // where the training ends, counted from its start
+    uint64_t seed = 0;
+  };
+  enum class Outcome {
+    kCompleted,  // all epochs, or a stop condition
+    kStopped,    // on request; can go on another time
+  };
+
+  EpochTrainer(Parts parts, RunEnvironment environment);
+  ~EpochTrainer() override;
+
+  HookPoint<TrainerContext> on_training_began;
+  HookPoint<TrainerContext> on_epoch_finished;
+  HookPoint<TrainerContext> on_stop_check;
+  HookPoint<TrainerContext> on_epoch_committed;
+  HookPoint<TrainerContext> on_step_boundary;
+  HookPoint<TrainerContext> on_training_ended;
+
+  // Attaches to trainer and runners.
+  void AddHook(std::shared_ptr<Hook> hook);
+  // Keeps state and life of a hook that is attached to a runner alone.
+  void AdoptHook(std::shared_ptr<Hook> hook);
+
+  // Prepares for a start from nothing: rank 0's weights everywhere, generators
+  // seeded, first learning rates.
+  void Start();
+  // Instead of Start(): goes on from a snapshot. Throws Error naming what does
+  // not fit; the trainer must then not be used.
+  void Restore(const Snapshot& snapshot);
+  // Trains to the end. Called after Start() or Restore().
+  Outcome Run();
+  // Measures the model on the validation data instead; `prefix`: of names.
+  Scores Evaluate(const std::string& prefix);
+
+  void RequestStop() { stop_requested_ = true; }
+  void RequestCheckpoint() { checkpoint_requested_ = true; }
+
+  // All that a run needs to go on from here. Collective: every rank calls it
+  // at the same step; complete on rank 0.
+  Snapshot TakeSnapshot();
+
+  bool AfterStep(bool hook_wants_stop) override;
+  bool ShouldLeave() const override;
+
+  // For hooks.
+  Model& model() { return *parts_.model; }
+  const Position& position() const { return position_; }
+  const Monitor& monitor() const { return parts_.monitor; }
+  const RunEnvironment& environment() const { return environment_; }
+  EventSink& events() { return *environment_.events; }
+  EpochRunner& training_runner() { return *parts_.training_runner; }
+  ValidationRunner& validation_runner() { return *parts_.validation_runner; }
+  const BatchSource& train() const { return *parts_.train; }
+  const BatchSource* val() const { return parts_.val.get(); }
+  int64_t epochs() const { return parts_.epochs; }
+  bool is_main_rank() const { return environment_.communicator->rank() == 0; }
+  // A checkpoint is wanted at this boundary by request, on all ranks.
+  bool checkpoint_wanted() const { return checkpoint_agreed_; }
+  // Asks that all ranks save at the next boundary that they agree on.
+  void WishForCheckpoint() { checkpoint_requested_ = true; }
+  // Files and folders that people may want to look at, by name.
+  void AddOutput(const std::string& name, const std::string& path) {
+    outputs_.emplace_back(name, path);
+  }
+  const std::vector<std::pair<std::string, std::string>>& outputs() const {
+    return outputs_;
+  }
+  // Whether a hook of this name is attached.
+  bool HasHook(std::string_view name) const;
+  // Why it ended before all epochs were done; empty: it did not.
+  const std::string& stop_reason() const { return stop_reason_; }
+
+ private:
+  struct NamedHook {
+    std::string name;
+    std::shared_ptr<Hook> hook;
+  };
+  EpochRun TrainingRun();
+  void PrepareSync(const nlohmann::ordered_json& state);
+  bool Train();
+  bool Validate(const std::string& prefix, Scores& scores);
+  Scores Reduce(const Meter& meter, const std::string& prefix);
+  void ReduceMetrics(const std::string& prefix, Scores& scores);
+  void Judge(TrainerContext& context);
+  void StepSchedulers(const TrainerContext& context);
+  Outcome Leave(TrainerContext& context);
+  // What each rank has of its own: a line of JSON, then generators' states.
+  std::string OwnState() const;
+  static void AddOwnState(int rank, const std::string& own, Snapshot& snapshot);
+  nlohmann::ordered_json StateJson() const;
+
+  Parts parts_;
+  const RunEnvironment environment_;
+  std::vector<NamedHook> hooks_;
+  std::vector<std::pair<std::string, std::string>> outputs_;
+  std::unique_ptr<GradientSync> sync_;
+  Agreement agreement_;
+  Position position_;
+  Meter train_meter_;
+  Meter val_meter_;
+  TrainerContext context_;
+  bool is_finished_ = false;  // by a stop condition
+  bool left_early_ = false;
+  bool checkpoint_agreed_ = false;
+  std::string stop_reason_;
+  std::atomic<bool> stop_requested_ = false;
+  std::atomic<bool> checkpoint_requested_ = false;
+  std::atomic<bool> hook_stop_ = false;
+  // Of the running epoch, for its rate; includes earlier attempts.
+  std::chrono::steady_clock::time_point began_;
+  double seconds_before_ = 0;
+};
+
+}  // namespace epochd::engine

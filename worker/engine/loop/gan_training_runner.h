@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// GanTrainingRunner: trains a generator and a discriminator in turn, on one
+// device. For each batch:
+//
+//   fakes are generated (once; not again after the discriminator's step)
+//   on_pre_step                       hooks set run_d and run_g
+//   last batch of the epoch: both run, unless a warm-up holds the generator
+//   run_d: on_pre_d_forward   scores of real and detached fake images
+//          on_post_d_forward  d_extra_losses    -> backward
+//          on_post_d_backward -> the discriminator's step
+//   run_g: on_pre_g_forward   scores by the discriminator as it now is, frozen
+//          on_post_g_forward  g_extra_losses    -> backward
+//          on_post_g_backward -> the generator's step
+//   on_post_step
+//
+// Losses read the fields real, fake, score_real and score_fake. The trainer's
+// criterion, if there is one, joins the generator's loss (a pixel loss).
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/hook/hook_point.h"
+#include "worker/engine/loop/epoch_runner.h"
+#include "worker/engine/loop/precision.h"
+
+namespace epochd::engine {
+
+class GanTrainingRunner : public EpochRunner {
+ public:
+  struct Options {
+    Precision precision = Precision::kFloat32;
+  };
+  GanTrainingRunner(std::shared_ptr<Optimizer> generator,
+                    std::shared_ptr<Optimizer> discriminator,
+                    Criterion d_criterion, Criterion g_criterion,
+                    Options options)
+      : generator_(std::move(generator)),
+        discriminator_(std::move(discriminator)),
+        d_criterion_(std::move(d_criterion)),
+        g_criterion_(std::move(g_criterion)),
+        options_(options) {}
+
+  HookPoint<GanContext> on_epoch_start;
+  HookPoint<GanContext> on_pre_step;
+  HookPoint<GanContext> on_pre_d_forward;
+  HookPoint<GanContext> on_post_d_forward;
+  HookPoint<GanContext> on_post_d_backward;
+  HookPoint<GanContext> on_pre_g_forward;
+  HookPoint<GanContext> on_post_g_forward;
+  HookPoint<GanContext> on_post_g_backward;
+  HookPoint<GanContext> on_post_step;
+  HookPoint<GanContext> on_epoch_end;
+
+  bool RunEpoch(EpochRun& run) override;
+  std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>> Optimizers()
+      const override {
+    return {{"generator", generator_}, {"discriminator", discriminator_}};
+  }
+  void Attach(Hook& hook) override { hook.AttachToGan(*this); }
+  void CheckModel(Model& model) const override;
+  bool needs_criterion() const override { return false; }
+  nlohmann::ordered_json State() const override;
+  void LoadState(const nlohmann::ordered_json& state) override;
+
+ private:
+  void StepDiscriminator(EpochRun& run, GanContext& context);
+  void StepGenerator(EpochRun& run, GanContext& context);
+
+  std::shared_ptr<Optimizer> generator_;
+  std::shared_ptr<Optimizer> discriminator_;
+  const Criterion d_criterion_;
+  const Criterion g_criterion_;
+  const Options options_;
+  // Steps of the running epoch; see GanContext.
+  int64_t d_steps_ = 0;
+  int64_t g_steps_ = 0;
+};
+
+}  // namespace epochd::engine

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/precision.h"
+
+#include <ATen/autocast_mode.h>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+
+Precision ParsePrecision(const std::string& text, const std::string& path) {
+  if (text == "fp32" || text == "float32") return Precision::kFloat32;
+  if (text == "bf16" || text == "bfloat16") return Precision::kBFloat16;
+  throw Error(ErrorKind::kBadSpec, path + ": no such precision: \"" + text +
+                                       "\"; fp32 and bf16 are accepted");
+}
+
+AutocastGuard::AutocastGuard(Precision precision, c10::DeviceType device)
+    : active_(precision == Precision::kBFloat16), device_(device) {
+  if (!active_) return;
+  at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+  at::autocast::set_autocast_enabled(device_, true);
+  at::autocast::increment_nesting();
+}
+
+AutocastGuard::~AutocastGuard() {
+  if (!active_) return;
+  // Weights cast for this pass are stale after the optimizer's step.
+  if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(device_, false);
+}
+
+}  // namespace epochd::engine

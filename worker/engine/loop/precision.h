@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Precision of the forward pass: fp32, or bf16 by autocast (weights and sums
+// stay float). One thread: autocast is a setting of the thread.
+#pragma once
+
+#include <c10/core/Device.h>
+
+#include <string>
+
+namespace epochd::engine {
+
+enum class Precision { kFloat32, kBFloat16 };
+
+// "fp32", "float32", "bf16", "bfloat16"; throws Error(kBadSpec) naming `path`.
+Precision ParsePrecision(const std::string& text, const std::string& path);
+
+// Autocasts while it lives, when the precision wants it.
+class AutocastGuard {
+ public:
+  AutocastGuard(Precision precision, c10::DeviceType device);
+  ~AutocastGuard();
+  AutocastGuard(const AutocastGuard&) = delete;
+  AutocastGuard& operator=(const AutocastGuard&) = delete;
+
+ private:
+  const bool active_;
+  const c10::DeviceType device_;
+};
+
+}  // namespace epochd::engine

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/validation_runner.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+namespace epochd::engine {
+
+bool ValidationRunner::RunEpoch(EpochRun& run) {
+  RunnerContext context{.phase = run.phase,
+                        .epoch = run.position.epoch,
+                        .num_batches = run.source.NumBatches(),
+                        .step = run.position.step,
+                        .global_batch = run.position.global_batch,
+                        .model = &run.model};
+  run.meter.Reset();
+  for (const auto& metric : run.metrics) metric->Reset();
+  c10::NoGradGuard no_grad;
+  run.model.SetTraining(false);
+  on_epoch_start.Fire(context);
+
+  Batch batch;
+  NamedLosses parts;
+  while (run.source.Next(batch)) {
+    if (run.control.ShouldLeave()) return false;
+    batch = batch.To(run.device);
+    context.entry = &batch;
+    context.samples = batch.Size();
+    parts.clear();
+    {
+      AutocastGuard autocast(precision_, run.device.type());
+      batch.Merge(run.model.Forward(batch));
+      context.loss = run.criterion.Compute(batch, &parts);
+    }
+    AddLosses(context.loss, parts, context.samples, run.meter);
+    for (const auto& metric : run.metrics) metric->Update(batch);
+    on_post_step.Fire(context);
+    ++context.batch;
+  }
+  context.entry = nullptr;
+  on_epoch_end.Fire(context);
+  return true;
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/registry/build_scope.h"
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+[[noreturn]] void RefuseAt(const std::string& path,
+                           const std::string& problem) {
+  throw Error(ErrorKind::kBadSpec, path + ": " + problem);
+}
+
+}  // namespace
+
+std::string ReferenceName(const catalogue::Json& value) {
+  if (!value.is_string()) return "";
+  const std::string& text = value.get_ref<const std::string&>();
+  constexpr std::string_view kStart = "${ref:";
+  if (text.size() <= kStart.size() + 1 || text.compare(0, 6, kStart) != 0 ||
+      text.back() != '}') {
+    return "";
+  }
+  return text.substr(kStart.size(), text.size() - kStart.size() - 1);
+}
+
+BuildScope::Resolved BuildScope::Resolve(const std::string& kind,
+                                         const catalogue::Json& value,
+                                         const std::string& path) const {
+  const catalogue::Json* at = &value;
+  // References to references end in a component, or never.
+  for (int hops = 0;; ++hops) {
+    const std::string name = ReferenceName(*at);
+    if (name.empty()) break;
+    auto found = experiment_.find(name);
+    if (found == experiment_.end()) {
+      RefuseAt(path, "no object is called \"" + name + "\"");
+    }
+    if (hops > 64) RefuseAt(path, "\"" + name + "\" refers to itself");
+    at = &*found;
+  }
+  const std::string name = ComponentName(*at);
+  if (name.empty()) {
+    RefuseAt(path, "not a " + kind + ": " + at->dump() +
+                       "; a mapping {type: Name, ...} is accepted");
+  }
+  Resolved resolved;
+  resolved.component = registry_.Find(kind, name);
+  if (resolved.component == nullptr) {
+    std::vector<std::string> known;
+    for (const catalogue::Component& each : registry_.catalogue().components) {
+      if (each.kind == kind) known.push_back(each.name);
+    }
+    std::string list;
+    for (const std::string& each : known) {
+      list += (list.empty() ? "" : ", ") + each;
+    }
+    RefuseAt(path,
+             "no " + kind + " is called \"" + name + "\"; there are " + list);
+  }
+  resolved.values = Complete(*resolved.component, *at);
+  return resolved;
+}
+
+std::shared_ptr<void> BuildScope::Make(std::type_index type,
+                                       const catalogue::Json& value,
+                                       const std::string& path) {
+  const std::string name = ReferenceName(value);
+  if (!name.empty()) return Reference(type, name, path);
+  for (const auto& [key, ignored] : experiment_.items()) {
+    if (path == catalogue::AppendKey(root_, key)) {
+      return Reference(type, key, path);
+    }
+  }
+  return Build(type, value, path);
+}
+
+std::shared_ptr<void> BuildScope::Build(std::type_index type,
+                                        const catalogue::Json& value,
+                                        const std::string& path) {
+  Resolved resolved = Resolve(registry_.KindOf(type), value, path);
+  const Params params(resolved.values, path, *this);
+  return registry_.MakerOf(*resolved.component)(params);
+}
+
+std::vector<std::shared_ptr<void>> BuildScope::MakeList(
+    std::type_index type, const catalogue::Json& value,
+    const std::string& path) {
+  std::vector<std::shared_ptr<void>> made;
+  if (value.is_null()) return made;
+  if (!value.is_array()) {
+    made.push_back(Make(type, value, path));
+    return made;
+  }
+  for (size_t i = 0; i < value.size(); ++i) {
+    made.push_back(Make(type, value[i], catalogue::AppendIndex(path, i)));
+  }
+  return made;
+}
+
+std::shared_ptr<void> BuildScope::Reference(std::type_index type,
+                                            const std::string& name,
+                                            const std::string& path) {
+  auto known = named_.find(name);
+  if (known != named_.end()) {
+    if (known->second.object == nullptr) {
+      RefuseAt(path, "\"" + name + "\" refers to itself in a circle");
+    }
+    if (known->second.type != type) {
+      RefuseAt(path, "\"" + name + "\" is a " +
+                         registry_.KindOf(known->second.type) + ", not a " +
+                         registry_.KindOf(type));
+    }
+    return known->second.object;
+  }
+  auto value = experiment_.find(name);
+  if (value == experiment_.end()) {
+    RefuseAt(path, "no object is called \"" + name + "\"");
+  }
+  named_.emplace(name, Named{type, nullptr});
+  const std::string next = ReferenceName(*value);
+  std::shared_ptr<void> object =
+      next.empty() ? Build(type, *value, catalogue::AppendKey(root_, name))
+                   : Reference(type, next, path);
+  named_.at(name).object = object;
+  return object;
+}
+
+const std::vector<NamedTensor>& BuildScope::OptimizerTargets(
+    const std::string& path) const {
+  auto found = targets_.find(path);
+  if (found == targets_.end()) found = targets_.find("");
+  if (found == targets_.end()) {
+    RefuseAt(path, "there is no model whose parameters it could update");
+  }
+  return found->second;
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BuildScope: what building one experiment shares: the named objects that
+// `${ref:name}` binds, each built once, and what optimizers update. Lives
+// during the build; one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <typeindex>
+#include <unordered_map>
+#include <vector>
+
+#include "worker/engine/registry/registry.h"
+
+namespace epochd::engine {
+
+class BuildScope {
+ public:
+  // `experiment` is the whole section; its keys are the named objects. Both
+  // outlive the scope.
+  BuildScope(const Registry& registry, const catalogue::Json& experiment,
+             std::string root)
+      : registry_(registry), experiment_(experiment), root_(std::move(root)) {}
+
+  // Builds `value` (a component, or a reference to one) as a `type`; what
+  // stands at a key of the experiment is built once. Throws
+  // Error(kBadSpec) naming `path`: no such name or object, objects that refer
+  // to each other in a circle, or what the component says.
+  std::shared_ptr<void> Make(std::type_index type, const catalogue::Json& value,
+                             const std::string& path);
+  std::vector<std::shared_ptr<void>> MakeList(std::type_index type,
+                                              const catalogue::Json& value,
+                                              const std::string& path);
+  template <class T>
+  std::shared_ptr<T> MakeAs(const catalogue::Json& value,
+                            const std::string& path) {
+    return std::static_pointer_cast<T>(Make(typeid(T), value, path));
+  }
+  // Parameters that the optimizer at `path` updates: those set for it, else
+  // those of the whole model.
+  const std::vector<NamedTensor>& OptimizerTargets(
+      const std::string& path) const;
+  // Sets them; "" for all others.
+  void SetOptimizerTargets(const std::string& path,
+                           std::vector<NamedTensor> targets) {
+    targets_[path] = std::move(targets);
+  }
+
+  // The component and the completed parameters of `value`, references
+  // followed.
+  struct Resolved {
+    const catalogue::Component* component = nullptr;
+    catalogue::Json values;
+  };
+  Resolved Resolve(const std::string& kind, const catalogue::Json& value,
+                   const std::string& path) const;
+
+  const Registry& registry() const { return registry_; }
+  const std::string& root() const { return root_; }
+
+ private:
+  struct Named {
+    std::type_index type;
+    std::shared_ptr<void> object;  // nullptr: being built
+  };
+  std::shared_ptr<void> Reference(std::type_index type, const std::string& name,
+                                  const std::string& path);
+  std::shared_ptr<void> Build(std::type_index type,
+                              const catalogue::Json& value,
+                              const std::string& path);
+
+  const Registry& registry_;
+  const catalogue::Json& experiment_;
+  const std::string root_;
+  std::unordered_map<std::string, Named> named_;
+  std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
+};
+
+// The name in "${ref:name}"; empty: no reference.
+std::string ReferenceName(const catalogue::Json& value);
+
+}  // namespace epochd::engine

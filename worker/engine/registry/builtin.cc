@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/registry/builtin.h"
+
+#include "worker/engine/data/builtin.h"
+#include "worker/engine/loss/builtin.h"
+#include "worker/engine/metric/builtin.h"
+#include "worker/engine/model/builtin.h"
+#include "worker/engine/optim/builtin.h"
+#include "worker/engine/registry/experiment_component.h"
+#include "worker/engine/registry/loop_components.h"
+#include "worker/engine/schedule/builtin.h"
+
+namespace epochd::engine {
+
+void AddBuiltins(Registry& registry) {
+  registry.Declare(ExperimentComponent());
+  registry.Add(BuiltinModels());
+  registry.Add(BuiltinDatasets());
+  registry.Add(BuiltinTransforms());
+  registry.Add(BuiltinLosses());
+  registry.Add(BuiltinMetrics());
+  for (const OptimizerEntry& entry : BuiltinOptimizers()) {
+    registry.AddOne<Optimizer>(entry.component,
+                               [make = entry.make](const Params& params) {
+                                 return std::shared_ptr<Optimizer>(
+                                     make(params, params.OptimizerTargets()));
+                               });
+  }
+  registry.Add(BuiltinLrSchedulers());
+  registry.Add(BuiltinRunners());
+  registry.Add(BuiltinValidationRunners());
+  registry.Declare(EpochTrainerComponent());
+}
+
+}  // namespace epochd::engine

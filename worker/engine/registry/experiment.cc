@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/registry/experiment.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/core/seed.h"
+#include "worker/engine/data/views.h"
+#include "worker/engine/registry/build_scope.h"
+#include "worker/engine/registry/loader_parameters.h"
+
+namespace epochd::engine {
+namespace {
+
+using catalogue::AppendKey;
+using catalogue::Json;
+
+// Keeps the stream of initial weights apart from that of training.
+constexpr uint64_t kWeightStream = 100;
+
+[[noreturn]] void Refuse(const std::string& path, const std::string& problem) {
+  throw Error(ErrorKind::kBadSpec, path + ": " + problem);
+}
+
+class Builder {
+ public:
+  Builder(const Registry& registry, const Json& experiment,
+          ExperimentOptions options)
+      : registry_(registry),
+        options_(std::move(options)),
+        scope_(registry, experiment, options_.root),
+        values_(
+            Complete(*registry.Find("experiment", "Experiment"), experiment)) {}
+
+  Experiment Build();
+
+ private:
+  std::string Path(const std::string& key) const {
+    return AppendKey(options_.root, key);
+  }
+  // The value of a trainer's parameter, else that of the experiment's key;
+  // null: neither is there. `path` becomes where it stands.
+  const Json& Pick(const std::string& trainer_key, const std::string& key,
+                   std::string& path) const;
+  std::unique_ptr<BatchSource> MakeSource(const std::string& part, bool pad);
+  std::shared_ptr<EpochRunner> MakeRunner(
+      std::vector<std::shared_ptr<Hook>>& hooks);
+  std::shared_ptr<ValidationRunner> MakeValidationRunner(
+      std::vector<std::shared_ptr<Hook>>& hooks);
+  void SetTargets(const Json& optimizer, const std::string& path,
+                  const std::vector<NamedTensor>& targets);
+  Criterion MakeCriterion(const std::string& trainer_key,
+                          const std::string& key);
+  std::vector<EpochTrainer::Scheduler> MakeSchedulers();
+  Monitor MakeMonitor(const EpochTrainer::Parts& parts) const;
+  void AddHooks(EpochTrainer& trainer);
+
+  const Registry& registry_;
+  const ExperimentOptions options_;
+  BuildScope scope_;
+  const Json values_;
+  Json trainer_values_;
+  std::shared_ptr<Model> model_;
+};
+
+const Json& Builder::Pick(const std::string& trainer_key,
+                          const std::string& key, std::string& path) const {
+  static const Json kNull;
+  auto found = trainer_values_.find(trainer_key);
+  if (found != trainer_values_.end()) {
+    path = AppendKey(Path("trainer"), trainer_key);
+    return *found;
+  }
+  path = Path(key);
+  found = values_.find(key);
+  return found == values_.end() ? kNull : *found;
+}
+
+std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
+                                                 bool pad) {
+  const Json& data = values_.at("data");
+  auto found = data.find(part);
+  if (found == data.end()) return nullptr;
+  const std::string path = AppendKey(Path("data"), part);
+  BuildScope::Resolved resolved = scope_.Resolve("dataset", *found, path);
+  const Params params(resolved.values, path, scope_);
+  std::shared_ptr<const Dataset> dataset = scope_.MakeAs<Dataset>(*found, path);
+  auto transforms = params.MakeList<Transform>("transforms");
+  if (!transforms.empty()) {
+    dataset = std::make_shared<TransformedDataset>(std::move(dataset),
+                                                   std::move(transforms));
+  }
+  LoaderOptions loader = ReadLoaderOptions(params);
+  loader.seed = HashSeed({values_.at("seed").get<uint64_t>()});
+  loader.rank = options_.environment.communicator->rank();
+  loader.world_size = options_.environment.communicator->world_size();
+  loader.pad = pad;
+  return MakeLoader(std::move(dataset), loader);
+}
+
+void Builder::SetTargets(const Json& optimizer, const std::string& path,
+                         const std::vector<NamedTensor>& targets) {
+  const std::string name = ReferenceName(optimizer);
+  scope_.SetOptimizerTargets(name.empty() ? path : Path(name), targets);
+}
+
+std::shared_ptr<EpochRunner> Builder::MakeRunner(
+    std::vector<std::shared_ptr<Hook>>& hooks) {
+  std::string path;
+  const Json& value = Pick("training_epoch_runner", "runner", path);
+  BuildScope::Resolved resolved = scope_.Resolve("runner", value, path);
+  Json& runner = resolved.values;
+  if (!runner.contains("precision")) {
+    runner["precision"] = trainer_values_.at("precision");
+  }
+  scope_.SetOptimizerTargets("", model_->Parameters());
+  if (resolved.component->name == "TrainingRunner") {
+    if (!runner.contains("optimizer")) {
+      if (!values_.contains("optimizer")) {
+        Refuse(Path("optimizer"), "missing; this runner needs an optimizer");
+      }
+      runner["optimizer"] = values_.at("optimizer");
+    }
+  } else if (auto* gan = dynamic_cast<AdversarialModel*>(model_.get())) {
+    const std::pair<const char*, Model*> sides[] = {
+        {"generator", &gan->generator()},
+        {"discriminator", &gan->discriminator()}};
+    for (const auto& [side, part] : sides) {
+      const std::string key = std::string(side) + "_optimizer";
+      if (!runner.contains(key)) {
+        const Json optimizers = values_.value("optimizers", Json::object());
+        if (!optimizers.contains(side)) {
+          Refuse(AppendKey(Path("optimizers"), side),
+                 "missing; this runner needs two optimizers");
+        }
+        runner[key] = optimizers.at(side);
+      }
+      SetTargets(runner.at(key), AppendKey(path, key), part->Parameters());
+    }
+  } else {
+    Refuse(Path("model"),
+           "has no generator and discriminator; a GanTrainingRunner trains a "
+           "GanModel");
+  }
+  const Params params(runner, path, scope_);
+  auto made = std::static_pointer_cast<EpochRunner>(
+      registry_.MakerOf(*resolved.component)(params));
+  hooks = params.MakeList<Hook>("hooks");
+  if (params.Has("step_ratio")) {
+    hooks.push_back(scope_.MakeAs<Hook>(
+        {{"type", "StepRatio"}, {"ratio", params.Float("step_ratio")}}, path));
+  }
+  return made;
+}
+
+std::shared_ptr<ValidationRunner> Builder::MakeValidationRunner(
+    std::vector<std::shared_ptr<Hook>>& hooks) {
+  std::string path;
+  const Json& value =
+      Pick("validation_epoch_runner", "validation_runner", path);
+  BuildScope::Resolved resolved =
+      scope_.Resolve("validation_runner", value, path);
+  if (!resolved.values.contains("precision")) {
+    resolved.values["precision"] = trainer_values_.at("precision");
+  }
+  const Params params(resolved.values, path, scope_);
+  hooks = params.MakeList<Hook>("hooks");
+  return std::static_pointer_cast<ValidationRunner>(
+      registry_.MakerOf(*resolved.component)(params));
+}
+
+Criterion Builder::MakeCriterion(const std::string& trainer_key,
+                                 const std::string& key) {
+  std::string path;
+  const Json& value = Pick(trainer_key, key, path);
+  std::vector<std::shared_ptr<Loss>> losses;
+  for (auto& made : scope_.MakeList(typeid(Loss), value, path)) {
+    losses.push_back(std::static_pointer_cast<Loss>(std::move(made)));
+  }
+  return Criterion(std::move(losses));
+}
+
+std::vector<EpochTrainer::Scheduler> Builder::MakeSchedulers() {
+  std::vector<EpochTrainer::Scheduler> schedulers;
+  std::string path;
+  const Json& single = Pick("lr_scheduler", "lr_scheduler", path);
+  if (!single.is_null()) {
+    schedulers.push_back(
+        {"optimizer", scope_.MakeAs<LrScheduler>(single, path)});
+  }
+  if (values_.contains("lr_schedulers")) {
+    for (const auto& [name, value] : values_.at("lr_schedulers").items()) {
+      schedulers.push_back(
+          {name, scope_.MakeAs<LrScheduler>(
+                     value, AppendKey(Path("lr_schedulers"), name))});
+    }
+  }
+  return schedulers;
+}
+
+Monitor Builder::MakeMonitor(const EpochTrainer::Parts& parts) const {
+  Monitor monitor;
+  if (!parts.training_runner->needs_criterion()) {
+    monitor.metric = "train/g_loss";
+  } else if (parts.val && !parts.val_criterion.empty()) {
+    monitor.metric = "val/loss";
+  } else {
+    monitor.metric = "train/loss";
+  }
+  if (!values_.contains("monitor")) return monitor;
+  const std::string path = Path("monitor");
+  const Json& given = values_.at("monitor");
+  for (const auto& [key, value] : given.items()) {
+    if (key != "metric" && key != "mode") {
+      Refuse(AppendKey(path, key), "not known; metric and mode are accepted");
+    }
+    if (!value.is_string()) Refuse(AppendKey(path, key), "not a string");
+  }
+  monitor.metric = given.value("metric", monitor.metric);
+  const std::string mode = given.value("mode", "min");
+  if (mode != "min" && mode != "max") {
+    Refuse(path + ".mode", "\"" + mode + "\"; min and max are accepted");
+  }
+  monitor.higher_is_better = mode == "max";
+  return monitor;
+}
+
+void Builder::AddHooks(EpochTrainer& trainer) {
+  auto add = [&](const Json& list, const std::string& path) {
+    for (auto& hook : scope_.MakeList(typeid(Hook), list, path)) {
+      trainer.AddHook(std::static_pointer_cast<Hook>(std::move(hook)));
+    }
+  };
+  add(values_.at("hooks"), Path("hooks"));
+  add(trainer_values_.at("hooks"), AppendKey(Path("trainer"), "hooks"));
+  std::string path;
+  const Json& stop = Pick("stop_condition", "stop_condition", path);
+  if (!stop.is_null()) add(stop, path);
+}
+
+Experiment Builder::Build() {
+  Experiment experiment;
+  experiment.task = values_.at("task").get<std::string>();
+  experiment.seed = values_.at("seed").get<uint64_t>();
+  experiment.load_from = values_.value("load_from", "");
+  for (const auto& [part, ignored] : values_.at("data").items()) {
+    if (part != "train" && part != "val" && part != "test") {
+      Refuse(AppendKey(Path("data"), part),
+             "not known; train, val and test are accepted");
+    }
+  }
+  trainer_values_ =
+      scope_.Resolve("trainer", values_.at("trainer"), Path("trainer")).values;
+
+  // Seeds the weights: the same on all ranks.
+  at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
+  generator.set_current_seed(HashSeed32({experiment.seed, kWeightStream}));
+  std::string path;
+  const Json& model = Pick("model", "model", path);
+  model_ = scope_.MakeAs<Model>(model, path);
+  model_->To(options_.environment.device);
+  for (const NamedTensor& each : model_->Parameters()) {
+    experiment.num_parameters += each.tensor.numel();
+  }
+  if (values_.contains("initial_weights")) {
+    LoadModel(*model_, ReadSafetensors(values_.at("initial_weights")));
+  }
+
+  EpochTrainer::Parts parts;
+  parts.model = model_;
+  parts.seed = experiment.seed;
+  parts.epochs = trainer_values_.at("epochs").get<int64_t>();
+  parts.train = MakeSource("train", /*pad=*/true);
+  parts.val = MakeSource(experiment.task == "test" ? "test" : "val",
+                         /*pad=*/false);
+  if (experiment.task == "train" && parts.train == nullptr) {
+    Refuse(Path("data.train"), "missing; training needs it");
+  }
+  parts.criterion = MakeCriterion("training_criterion", "loss");
+  parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
+  if (parts.val_criterion.empty()) parts.val_criterion = parts.criterion;
+  for (auto& metric : scope_.MakeList(typeid(Metric), values_.at("metrics"),
+                                      Path("metrics"))) {
+    parts.metrics.push_back(
+        std::static_pointer_cast<Metric>(std::move(metric)));
+  }
+  std::vector<std::shared_ptr<Hook>> training_hooks;
+  std::vector<std::shared_ptr<Hook>> validation_hooks;
+  parts.training_runner = MakeRunner(training_hooks);
+  parts.validation_runner = MakeValidationRunner(validation_hooks);
+  parts.schedulers = MakeSchedulers();
+  parts.monitor = MakeMonitor(parts);
+
+  EpochRunner& training_runner = *parts.training_runner;
+  ValidationRunner& validation_runner = *parts.validation_runner;
+  experiment.trainer =
+      std::make_unique<EpochTrainer>(std::move(parts), options_.environment);
+  for (auto& hook : training_hooks) {
+    training_runner.Attach(*hook);
+    experiment.trainer->AdoptHook(std::move(hook));
+  }
+  for (auto& hook : validation_hooks) {
+    validation_runner.Attach(*hook);
+    experiment.trainer->AdoptHook(std::move(hook));
+  }
+  AddHooks(*experiment.trainer);
+  return experiment;
+}
+
+}  // namespace
+
+Experiment BuildExperiment(const Registry& registry, const Json& experiment,
+                           ExperimentOptions options) {
+  const catalogue::Validated checked = catalogue::Validate(
+      registry.catalogue(), experiment,
+      {.root = options.root,
+       .max_replicas = options.environment.communicator->world_size()});
+  if (!checked.violations.empty()) {
+    std::string message;
+    for (const catalogue::Violation& violation : checked.violations) {
+      if (!message.empty()) message += '\n';
+      message += violation.field + ": " + violation.description;
+    }
+    throw Error(ErrorKind::kBadSpec, message);
+  }
+  return Builder(registry, experiment, std::move(options)).Build();
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Builds the trainer that an experiment section describes. One thread.
+//
+//   Experiment experiment = BuildExperiment(registry, json, options);
+//   experiment.trainer->Start();
+//   experiment.trainer->Run();
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/registry/registry.h"
+
+namespace epochd::engine {
+
+struct Experiment {
+  std::string task;  // "train", "validate", "test"
+  uint64_t seed = 0;
+  int64_t num_parameters = 0;
+  // What to load weights from before all else; may be empty.
+  std::string load_from;
+  std::unique_ptr<EpochTrainer> trainer;
+};
+
+struct ExperimentOptions {
+  // Of field paths in messages.
+  std::string root = "experiment";
+  RunEnvironment environment;
+};
+
+// Checks `experiment` against the catalogue, then builds it. Throws
+// Error(kBadSpec) with every violation, one a line, or with what building met.
+Experiment BuildExperiment(const Registry& registry,
+                           const catalogue::Json& experiment,
+                           ExperimentOptions options);
+
+}  // namespace epochd::engine

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameters of the loader, which stand beside those of the data set that
+// it loads (`data.train: {type: Digits, ..., batch_size: 64}`).
+#pragma once
+
+#include <vector>
+
+#include "worker/engine/data/loader.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::engine {
+
+std::vector<catalogue::Parameter> LoaderParameters();
+
+// Reads them; seed, rank, world size and padding are the caller's.
+LoaderOptions ReadLoaderOptions(const Params& params);
+
+}  // namespace epochd::engine
