@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BatchImageSaver: PNG grids in <output>/images/. In GAN training samples of
+// the generator from the same latent noise each time, else a field of the
+// first validation batch. Draws nothing from the training's random stream.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "worker/engine/hook/context.h"
+#include "worker/engine/hook/hook.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::hooks {
+
+class BatchImageSaver : public engine::Hook {
+ public:
+  struct Options {
+    int64_t every_epochs = 1;
+    int64_t count = 64;
+    int64_t columns = 8;
+    std::string field = "output";
+    std::optional<std::pair<double, double>> range;
+  };
+  explicit BatchImageSaver(Options options) : options_(std::move(options)) {}
+
+  const char* name() const override { return "BatchImageSaver"; }
+  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToValidation(engine::ValidationRunner& runner) override;
+  void AttachToGan(engine::GanTrainingRunner& runner) override;
+
+ private:
+  bool IsDue(int64_t epoch) const;
+  void Sample(engine::AdversarialModel& model, int64_t epoch);
+  void Write(const at::Tensor& images, int64_t epoch);
+
+  const Options options_;
+  engine::EpochTrainer* trainer_ = nullptr;
+  bool is_gan_ = false;
+  // Fields that a conditional generator may need, of the epoch's first batch.
+  engine::Batch condition_;
+};
+
+engine::Entry<engine::Hook> BatchImageSaverEntry();
+
+}  // namespace epochd::hooks

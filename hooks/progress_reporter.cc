@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/progress_reporter.h"
+
+#include "worker/engine/core/number.h"
+#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/training_runner.h"
+
+namespace epochd::hooks {
+namespace {
+
+using engine::FromNumber;
+using engine::Json;
+
+constexpr std::chrono::milliseconds kInterval{250};
+
+Json ToJson(const engine::Scores& scores) {
+  Json json = Json::object();
+  for (const auto& [name, value] : scores) json[name] = FromNumber(value);
+  return json;
+}
+
+}  // namespace
+
+void ProgressReporter::AttachToTrainer(engine::EpochTrainer& trainer) {
+  trainer_ = &trainer;
+  if (!trainer.is_main_rank()) return;
+  trainer.on_training_began.Bind(
+      [this](engine::TrainerContext& context) { TellBegan(context); });
+  trainer.on_epoch_finished.Bind(
+      [this](engine::TrainerContext& context) { TellFinished(context); });
+}
+
+void ProgressReporter::TellBegan(const engine::TrainerContext& context) {
+  const engine::BatchSource& train = trainer_->train();
+  const engine::BatchSource* val = trainer_->val();
+  trainer_->events().Emit(
+      "training_began",
+      {{"total_epochs", context.total_epochs},
+       {"initial_epoch", context.initial_epoch + 1},
+       {"initial_batch", context.initial_batch},
+       {"train_batches", train.NumBatches()},
+       {"val_batches", val != nullptr ? val->NumBatches() : 0},
+       {"train_samples", train.NumSamples()},
+       {"val_samples", val != nullptr ? val->NumSamples() : 0},
+       {"parameters", options_.num_parameters},
+       {"resumed_from", options_.resumed_from}});
+}
+
+void ProgressReporter::TellFinished(const engine::TrainerContext& context) {
+  Json rates = Json::object();
+  for (const auto& [name, optimizer] :
+       trainer_->training_runner().Optimizers()) {
+    rates[name] = FromNumber(optimizer->lr());
+  }
+  trainer_->events().Emit("epoch_finished",
+                          {{"epoch", context.epoch + 1},
+                           {"step", trainer_->position().step},
+                           {"metrics", ToJson(context.scores)},
+                           {"learning_rates", rates},
+                           {"seconds", context.seconds},
+                           {"samples_per_second", context.samples_per_second}});
+}
+
+template <class Runner>
+void ProgressReporter::AttachToRunner(Runner& runner) {
+  runner.on_epoch_start.Bind(
+      [this](engine::RunnerContext& context) { Begin(context); });
+  runner.on_post_step.Bind(
+      [this](engine::RunnerContext& context) { Step(context); });
+}
+
+void ProgressReporter::AttachToTraining(engine::TrainingRunner& runner) {
+  AttachToRunner(runner);
+}
+
+void ProgressReporter::AttachToValidation(engine::ValidationRunner& runner) {
+  AttachToRunner(runner);
+}
+
+void ProgressReporter::AttachToGan(engine::GanTrainingRunner& runner) {
+  AttachToRunner(runner);
+}
+
+void ProgressReporter::Begin(const engine::RunnerContext& context) {
+  if (trainer_ == nullptr || !trainer_->is_main_rank()) return;
+  pass_began_ = Clock::now();
+  pass_samples_ = 0;
+  if (context.phase != "train") return;
+  trainer_->events().Emit("epoch_started", {{"epoch", context.epoch + 1}});
+}
+
+void ProgressReporter::Step(const engine::RunnerContext& context) {
+  if (trainer_ == nullptr) return;
+  if (!told_first_step_ && context.phase == "train") {
+    told_first_step_ = true;
+    trainer_->events().Emit("first_step", {{"step", context.step}});
+  }
+  if (!trainer_->is_main_rank()) return;
+  pass_samples_ += context.samples;
+  const Clock::time_point now = Clock::now();
+  // The last batch of a pass is not told of: its end is.
+  if (now < next_) return;
+  next_ = now + kInterval;
+  const std::chrono::duration<double> lasted = now - pass_began_;
+  Json progress = {
+      {"epoch", context.epoch + 1},     {"total_epochs", trainer_->epochs()},
+      {"phase", context.phase},         {"batch", context.batch + 1},
+      {"batches", context.num_batches}, {"step", context.step}};
+  if (context.loss.defined()) {
+    progress["loss"] = FromNumber(context.loss.item<double>());
+  }
+  const int world = trainer_->environment().communicator->world_size();
+  progress["samples_per_second"] =
+      lasted.count() > 0
+          ? static_cast<double>(pass_samples_ * world) / lasted.count()
+          : 0;
+  trainer_->events().Emit("progress", std::move(progress));
+}
+
+}  // namespace epochd::hooks
