@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/rank.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Parallel.h>
+#include <malloc.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+#include "hooks/checkpoint_saver.h"
+#include "hooks/metric_logger.h"
+#include "hooks/progress_reporter.h"
+#include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/core/number.h"
+#include "worker/engine/dist/gloo.h"
+#include "worker/engine/dist/single.h"
+#include "worker/engine/registry/experiment.h"
+#include "worker/link/attempt_folder.h"
+#include "worker/link/attempt_spec.h"
+#include "worker/link/event_line.h"
+#include "worker/link/event_writer.h"
+#include "worker/link/exit_code.h"
+#include "worker/trainer/components.h"
+#include "worker/trainer/gpu_module.h"
+#include "worker/trainer/line_sink.h"
+#include "worker/trainer/load_from.h"
+#include "worker/trainer/paths.h"
+#include "worker/trainer/watcher.h"
+
+namespace epochd::trainer {
+namespace {
+
+using engine::EpochTrainer;
+using engine::Json;
+
+// Keeps memory of activations, which come and go each step, in the process:
+// page faults cost more than the arithmetic of a small model.
+void TuneAllocator() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 512 << 20);
+  mallopt(M_TOP_PAD, 16 << 20);
+}
+
+class Rank {
+ public:
+  Rank(const keeper::RankRequest& request, link::AttemptSpec spec,
+       link::EventWriter& writer)
+      : request_(request),
+        spec_(std::move(spec)),
+        sink_(writer, spec_.self_fence_after > 0),
+        watcher_({.control_path = link::ControlPath(
+                      link::RankDir(request.attempt_dir, request.rank)),
+                  .self_fence_after = spec_.self_fence_after},
+                 sink_, writer),
+        output_dir_(spec_.storage.empty()
+                        ? request.attempt_dir + "/output"
+                        : spec_.storage + "/" + spec_.job + "/attempt-" +
+                              std::to_string(spec_.attempt)) {}
+
+  ~Rank() { watcher_.Watch(nullptr); }
+  Rank(const Rank&) = delete;
+  Rank& operator=(const Rank&) = delete;
+
+  int Run();
+
+ private:
+  void TellStarted();
+  void MakeCommunicator();
+  void Build();
+  void AddHooks();
+  // Goes on from the first checkpoint that can be read, or starts.
+  void StartOrResume();
+  int Train();
+  int Evaluate();
+  void TellEnded(const char* outcome, const std::string& message);
+
+  const keeper::RankRequest& request_;
+  const link::AttemptSpec spec_;
+  LineSink sink_;
+  Watcher watcher_;
+  const std::string output_dir_;
+  c10::Device device_ = c10::Device(c10::kCPU);
+  std::unique_ptr<engine::Communicator> communicator_;
+  engine::Experiment experiment_;
+  std::shared_ptr<hooks::CheckpointSaver> saver_;
+  std::shared_ptr<hooks::ProgressReporter> reporter_;
+  std::string resumed_from_;
+};
+
+void Rank::TellStarted() {
+  sink_.Emit(link::kStarted, {{"pid", getpid()},
+                              {"threads", spec_.cpus},
+                              {"device", spec_.device},
+                              {"warm", request_.warm}});
+}
+
+void Rank::MakeCommunicator() {
+  const engine::GlooOptions options = {.rank = request_.rank,
+                                       .world_size = spec_.world_size,
+                                       .rendezvous = spec_.rendezvous,
+                                       .listen_fd = request_.listen_fd};
+  const cuda::Module* gpus = nullptr;
+  if (spec_.device == "gpu") {
+    gpus = &OpenGpuModule();
+    device_ = c10::Device(c10::kCUDA, 0);
+  }
+  if (spec_.world_size == 1) {
+    communicator_ = engine::MakeSingleCommunicator();
+  } else if (gpus != nullptr) {
+    communicator_ = gpus->make_communicator(options);
+  } else {
+    communicator_ = engine::MakeGlooCommunicator(options);
+  }
+}
+
+void Rank::Build() {
+  const Json json = Json::parse(spec_.experiment_json, nullptr,
+                                /*allow_exceptions=*/false);
+  if (!json.is_object()) {
+    throw engine::Error(engine::ErrorKind::kBadSpec,
+                        "experiment: no JSON object");
+  }
+  CheckPaths(Components().catalogue(), json);
+  experiment_ = engine::BuildExperiment(
+      Components(), json,
+      {.root = "experiment",
+       .environment = {.communicator = communicator_.get(),
+                       .events = &sink_,
+                       .output_dir = output_dir_,
+                       .device = device_}});
+  if (!experiment_.load_from.empty()) {
+    engine::LoadModel(experiment_.trainer->model(),
+                      LoadWeights(experiment_.load_from, spec_.storage));
+  }
+  watcher_.Watch(experiment_.trainer.get());
+}
+
+void Rank::AddHooks() {
+  EpochTrainer& trainer = *experiment_.trainer;
+  reporter_ = std::make_shared<hooks::ProgressReporter>(
+      hooks::ProgressReporter::Options{
+          .num_parameters = experiment_.num_parameters, .resumed_from = {}});
+  trainer.AddHook(reporter_);
+  if (!trainer.HasHook("MetricLogger")) {
+    trainer.AddHook(
+        std::make_shared<hooks::MetricLogger>(hooks::MetricLogger::Options()));
+  }
+  if (!trainer.HasHook("CheckpointSaver")) {
+    const link::CheckpointSpec& wanted = spec_.checkpoints;
+    trainer.AddHook(std::make_shared<hooks::CheckpointSaver>(
+        hooks::CheckpointSaver::Options{.every_epochs = wanted.every.epochs,
+                                        .every_steps = wanted.every.steps,
+                                        .every_seconds = wanted.every.seconds,
+                                        .keep_last = wanted.keep_last,
+                                        .keep_best = wanted.keep_best}));
+  }
+  if (trainer.is_main_rank()) {
+    trainer.AddOutput("checkpoints", output_dir_ + "/checkpoints");
+  }
+}
+
+void Rank::StartOrResume() {
+  std::optional<engine::Snapshot> snapshot;
+  // Rank 0 chooses for all, so that all go on from the same.
+  if (communicator_->rank() == 0) {
+    for (const std::string& path : spec_.resume) {
+      try {
+        snapshot = engine::ReadCheckpoint(path);
+        resumed_from_ = path;
+        break;
+      } catch (const std::exception& error) {
+        sink_.Notice("warning",
+                     std::string("a checkpoint is skipped: ") + error.what());
+      }
+    }
+    if (!snapshot && !spec_.resume.empty()) {
+      sink_.Notice("warning",
+                   "no checkpoint can be used; training starts anew");
+    }
+  }
+  resumed_from_ = communicator_->Gather(resumed_from_).front();
+  if (!resumed_from_.empty() && !snapshot) {
+    snapshot = engine::ReadCheckpoint(resumed_from_);
+  }
+  if (snapshot) {
+    experiment_.trainer->Restore(*snapshot);
+  } else {
+    experiment_.trainer->Start();
+  }
+  reporter_->set_options({.num_parameters = experiment_.num_parameters,
+                          .resumed_from = resumed_from_});
+}
+
+void Rank::TellEnded(const char* outcome, const std::string& message) {
+  if (request_.rank != 0) return;
+  const EpochTrainer& trainer = *experiment_.trainer;
+  const engine::Monitor& monitor = trainer.monitor();
+  Json best = Json::object();
+  if (monitor.best_epoch >= 0) {
+    best = {{"name", monitor.metric},
+            {"value", engine::FromNumber(monitor.best)},
+            {"epoch", monitor.best_epoch + 1}};
+  }
+  Json outputs = Json::object();
+  for (const auto& [name, path] : trainer.outputs()) outputs[name] = path;
+  sink_.Emit(link::kTrainingEnded, {{"outcome", outcome},
+                                    {"message", message},
+                                    {"epochs", trainer.position().epoch},
+                                    {"best", best},
+                                    {"outputs", outputs}});
+}
+
+int Rank::Train() {
+  AddHooks();
+  StartOrResume();
+  const EpochTrainer::Outcome outcome = experiment_.trainer->Run();
+  if (outcome == EpochTrainer::Outcome::kStopped) {
+    TellEnded("stopped", "stopped on request, with a checkpoint");
+    return link::kStoppedWithCheckpoint;
+  }
+  TellEnded("completed", experiment_.trainer->stop_reason());
+  return link::kDone;
+}
+
+int Rank::Evaluate() {
+  const engine::Scores scores = experiment_.trainer->Evaluate(
+      experiment_.task == "test" ? "test" : "val");
+  Json metrics = Json::object();
+  for (const auto& [name, value] : scores) {
+    metrics[name] = engine::FromNumber(value);
+  }
+  if (request_.rank == 0) {
+    sink_.Emit(link::kMetrics,
+               {{"epoch", 0}, {"step", 0}, {"metrics", metrics}});
+  }
+  TellEnded("completed", "");
+  return link::kDone;
+}
+
+int Rank::Run() {
+  TellStarted();
+  at::set_num_threads(spec_.cpus);
+  at::set_num_interop_threads(1);
+  MakeCommunicator();
+  Build();
+  return experiment_.task == "train" ? Train() : Evaluate();
+}
+
+int TellFailure(link::EventWriter& writer, const keeper::RankRequest& request,
+                const std::string& message, int code) {
+  writer.Append(link::NoticeLine("error", message));
+  if (request.rank == 0) {
+    writer.Append({{"type", link::kTrainingEnded},
+                   {"outcome", "failed"},
+                   {"message", message}});
+  }
+  return code;
+}
+
+int CodeOf(engine::ErrorKind kind) {
+  switch (kind) {
+    case engine::ErrorKind::kBadSpec:
+      return link::kBadSpec;
+    case engine::ErrorKind::kTraining:
+      return link::kTrainingFailed;
+    case engine::ErrorKind::kInfrastructure:
+      return link::kInfrastructure;
+  }
+  return link::kTrainingFailed;
+}
+
+}  // namespace
+
+int RunRank(const keeper::RankRequest& request) {
+  TuneAllocator();
+  const std::string rank_dir = link::RankDir(request.attempt_dir, request.rank);
+  std::filesystem::create_directories(rank_dir);
+  link::EventWriter writer(link::EventsPath(rank_dir), request.rank);
+  try {
+    const auto text = link::ReadFile(link::SpecPath(request.attempt_dir));
+    if (!text) {
+      return TellFailure(
+          writer, request,
+          "\"" + link::SpecPath(request.attempt_dir) + "\": cannot be read",
+          link::kInfrastructure);
+    }
+    Rank rank(request, link::FromJson(*text), writer);
+    return rank.Run();
+  } catch (const engine::Error& error) {
+    return TellFailure(writer, request, error.what(), CodeOf(error.kind()));
+  } catch (const std::invalid_argument& error) {
+    return TellFailure(writer, request, error.what(), link::kBadSpec);
+  } catch (const std::exception& error) {
+    // LibTorch's own: a shape that does not fit, memory that is not there.
+    const std::string message = error.what();
+    return TellFailure(writer, request, message.substr(0, message.find('\n')),
+                       link::kTrainingFailed);
+  }
+}
+
+}  // namespace epochd::trainer

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Watcher: the thread of a rank that listens while the training thread works:
+// SIGTERM, commands of the agent, and the lease, whose end ends the process
+// (exit code 76), so that no rank trains on unseen. Made before any other
+// thread: it blocks SIGTERM for all. Ends with the object.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/link/command_socket.h"
+#include "worker/trainer/line_sink.h"
+
+namespace epochd::trainer {
+
+class Watcher {
+ public:
+  struct Options {
+    std::string control_path;
+    // Seconds after which the process ends itself unless told otherwise; 0:
+    // never.
+    double self_fence_after = 0;
+  };
+  // `sink` and `writer` outlive this. Throws std::system_error.
+  Watcher(const Options& options, LineSink& sink, link::EventWriter& writer);
+  ~Watcher();
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+
+  // Whom to tell of a stop; one that came before is told at once. nullptr:
+  // nobody any more.
+  void Watch(engine::EpochTrainer* trainer);
+  bool stop_requested() const { return stop_requested_; }
+
+ private:
+  void Run();
+  void Obey(const link::Command& command);
+  // Milliseconds until the lease ends; -1: it does not.
+  int TimeLeft() const;
+  [[noreturn]] void FenceOff();
+
+  LineSink& sink_;
+  link::EventWriter& writer_;
+  link::CommandSocket socket_;
+  const pthread_t training_thread_;
+  int signal_fd_ = -1;
+  int end_fd_ = -1;
+  std::atomic<bool> stop_requested_ = false;
+  std::atomic<int64_t> deadline_ns_ = 0;  // CLOCK_MONOTONIC; 0: none
+  std::mutex mutex_;
+  engine::EpochTrainer* trainer_ = nullptr;  // guarded by mutex_
+  std::thread thread_;
+};
+
+}  // namespace epochd::trainer
