@@ -87,6 +87,7 @@ if(EPOCHD_STD_PCH AND NOT EPOCHD_ENGINE_ONLY)
       <absl/strings/str_cat.h> <absl/synchronization/mutex.h>
       <absl/time/time.h>)
   endforeach()
+  target_link_libraries(epochd_test_pch PRIVATE GTest::gmock GTest::gtest)
   target_precompile_headers(epochd_test_pch PRIVATE <gmock/gmock.h>
                             <gtest/gtest.h>)
 endif()
