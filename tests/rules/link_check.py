@@ -25,8 +25,13 @@ def main():
     is_bad = False
     for argument in sys.argv[1:]:
         path, _, refused = argument.partition('=')
-        output = subprocess.run(['ldd', path], capture_output=True, text=True,
-                                check=True).stdout
+        result = subprocess.run(['ldd', path], capture_output=True, text=True,
+                                check=False)
+        if result.returncode != 0:
+            print(f'{path}: ldd: {(result.stderr or result.stdout).strip()}')
+            is_bad = True
+            continue
+        output = result.stdout
         libraries = loaded_libraries(output)
         if 'not found' in output or not libraries:
             print(f'{path}: a library is not found:\n{output}')
