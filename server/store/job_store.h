@@ -52,19 +52,19 @@ struct RequestRecord {
 // A job's row after the events of this batch, and these events, in order.
 struct JobWrite {
   std::shared_ptr<const job::Job> job;
-  std::vector<job::Event> events;
+  std::vector<job::Event> events = {};
 };
 
 // All of it becomes durable, or none. Within a batch a job appears once, in
 // `jobs` or in `deleted_jobs`.
 struct Batch {
-  std::vector<JobWrite> jobs;
-  std::vector<RequestRecord> requests;
-  std::vector<fleet::WorkerRecord> workers;
-  std::vector<EventOffset> offsets;
+  std::vector<JobWrite> jobs = {};
+  std::vector<RequestRecord> requests = {};
+  std::vector<fleet::WorkerRecord> workers = {};
+  std::vector<EventOffset> offsets = {};
   // Forgets the job, its events, offsets and request ids; unknown ones are
   // skipped.
-  std::vector<job::JobId> deleted_jobs;
+  std::vector<job::JobId> deleted_jobs = {};
 
   bool empty() const {
     return jobs.empty() && requests.empty() && workers.empty() &&
@@ -92,13 +92,13 @@ struct Snapshot {
 
 struct ListQuery {
   // Newest first: jobs with submit_number < before; empty: from the newest.
-  std::optional<int64_t> before;
+  std::optional<int64_t> before = {};
   int32_t limit = 50;
   // Empty: all.
-  std::vector<job::JobState> states;
-  std::string project;
+  std::vector<job::JobState> states = {};
+  std::string project = {};
   // All of them have to match.
-  std::map<std::string, std::string> labels;
+  std::map<std::string, std::string> labels = {};
 };
 
 struct JobPage {

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/store/schema.h"
+
+#include <cstdint>
+
+#include "absl/strings/str_cat.h"
+
+namespace epochd::store {
+namespace {
+
+// "epoc" in the file's header tells our files from others.
+constexpr std::int64_t kApplicationId = 0x65706f63;
+
+constexpr char kTables[] = R"sql(
+CREATE TABLE coordinator (
+  id INTEGER PRIMARY KEY CHECK (id = 1),
+  cluster_id TEXT NOT NULL,
+  generation INTEGER NOT NULL,
+  next_submit_number INTEGER NOT NULL
+);
+CREATE TABLE jobs (
+  submit_number INTEGER PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  state INTEGER NOT NULL,
+  project TEXT NOT NULL,
+  record BLOB NOT NULL
+);
+CREATE INDEX jobs_by_state ON jobs (state, submit_number);
+CREATE TABLE specs (job INTEGER PRIMARY KEY, record BLOB NOT NULL);
+CREATE TABLE labels (
+  job INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  value TEXT NOT NULL,
+  PRIMARY KEY (job, key)
+) WITHOUT ROWID;
+CREATE TABLE events (
+  job INTEGER NOT NULL,
+  sequence INTEGER NOT NULL,
+  record BLOB NOT NULL,
+  PRIMARY KEY (job, sequence)
+) WITHOUT ROWID;
+CREATE TABLE requests (
+  request_id TEXT PRIMARY KEY,
+  job INTEGER NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX requests_by_job ON requests (job);
+CREATE TABLE offsets (
+  job INTEGER NOT NULL,
+  attempt INTEGER NOT NULL,
+  rank INTEGER NOT NULL,
+  next_offset INTEGER NOT NULL,
+  PRIMARY KEY (job, attempt, rank)
+) WITHOUT ROWID;
+CREATE TABLE workers (name TEXT PRIMARY KEY, record BLOB NOT NULL)
+  WITHOUT ROWID;
+)sql";
+
+absl::Status CheckFile(Connection& writer, std::int64_t version) {
+  const auto application = writer.QueryInt("PRAGMA application_id");
+  if (!application.ok()) return application.status();
+  if (*application != kApplicationId) {
+    return absl::DataLossError(absl::StrCat(
+        writer.path(), ": not a database of epochd; move it away"));
+  }
+  if (version > kSchemaVersion) {
+    return absl::DataLossError(absl::StrCat(
+        writer.path(), ": written by a newer epochd, schema version ", version,
+        "; this one knows up to ", kSchemaVersion, ", use the newer one"));
+  }
+  const auto check = writer.QueryText("PRAGMA quick_check(1)");
+  if (!check.ok()) return check.status();
+  if (*check != "ok") {
+    return absl::DataLossError(absl::StrCat(
+        writer.path(), ": the database is damaged, '", *check,
+        "'; restore the state folder from a backup, or move it away to start "
+        "empty"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status MakeTables(Connection& writer, const std::string& cluster_id) {
+  auto transaction = Transaction::Begin(writer);
+  if (!transaction.ok()) return transaction.status();
+  const absl::Status made = writer.Execute(
+      absl::StrCat(kTables, "PRAGMA application_id = ", kApplicationId,
+                   "; PRAGMA user_version = ", kSchemaVersion, ";"));
+  if (!made.ok()) return made;
+  {
+    auto insert = writer.Prepare("INSERT INTO coordinator VALUES (1, ?, 0, 1)");
+    if (!insert.ok()) return insert.status();
+    insert->Bind(cluster_id);
+    if (absl::Status status = insert->Run(); !status.ok()) return status;
+  }
+  if (absl::Status status = transaction->Commit(); !status.ok()) return status;
+  // Puts the tables into the main file, so that it is never mistaken for a new
+  // one.
+  return writer.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+}  // namespace
+
+absl::Status PrepareDatabase(Connection& writer,
+                             const std::string& cluster_id) {
+  const auto version = writer.QueryInt("PRAGMA user_version");
+  if (!version.ok()) return version.status();
+  const auto tables = writer.QueryInt("SELECT count(*) FROM sqlite_schema");
+  if (!tables.ok()) return tables.status();
+  const bool is_new = *version == 0 && *tables == 0;
+  if (!is_new) {
+    if (absl::Status status = CheckFile(writer, *version); !status.ok()) {
+      return status;
+    }
+  }
+  const absl::Status prepared = writer.Execute(
+      "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;"
+      "PRAGMA temp_store = MEMORY;");
+  if (!prepared.ok()) return prepared;
+  const auto mode = writer.QueryText("PRAGMA journal_mode");
+  if (!mode.ok()) return mode.status();
+  if (*mode != "wal") {
+    return absl::InternalError(
+        absl::StrCat(writer.path(),
+                     ": the file system does not allow a write-ahead log, "
+                     "journal mode is '",
+                     *mode, "'; put the state folder on a local disk"));
+  }
+  return is_new ? MakeTables(writer, cluster_id) : absl::OkStatus();
+}
+
+}  // namespace epochd::store

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tables of the coordinator's database and their version, kept in the
+// file's own header (user_version). `job` columns are submit numbers.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "server/store/sqlite.h"
+
+namespace epochd::store {
+
+inline constexpr int kSchemaVersion = 1;
+
+// Sets the connection up for durable writes. DataLoss for a file that is not
+// ours, damaged, or written by a newer version; makes the tables in a new one,
+// which then says `cluster_id`.
+absl::Status PrepareDatabase(Connection& writer, const std::string& cluster_id);
+
+}  // namespace epochd::store
