@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/epochd/options.h"
+
+#include <filesystem>
+#include <system_error>
+
+#include "net/bind_policy.h"
+#include "program/flags.h"
+#include "program/home.h"
+
+namespace epochd::server {
+namespace {
+
+// The build and the packages install it as share/epochd/catalogue.json beside
+// the folder of the binaries.
+std::string InstalledCatalogue() {
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return "";
+  const auto path =
+      self.parent_path().parent_path() / "share/epochd/catalogue.json";
+  return std::filesystem::exists(path, error) ? path.string() : "";
+}
+
+}  // namespace
+
+std::optional<int> ParseSettings(int argc, const char* const* argv,
+                                 Settings& settings) {
+  settings.state_dir = program::DefaultCoordinatorDir();
+  program::Flags flags(
+      "epochd", "Coordinator of epochd: job API, queue, scheduler, journal.",
+      {"epochd                                # for this machine alone",
+       "epochd --listen 0.0.0.0:7950 --tls-cert server.crt --tls-key "
+       "server.key",
+       "epochd --config /etc/epochd/epochd.yaml",
+       "EPOCHD_LOG_LEVEL=debug epochd --http-listen ''   # no HTTP"});
+  flags.Add("state-dir", settings.state_dir,
+            "folder for journal, logs, uploaded files and the token");
+  flags.Add("listen", settings.listen,
+            "host:port of the API; port 0 takes a free one. Other than "
+            "loopback needs TLS, or --insecure");
+  flags.Add("http-listen", settings.http_listen,
+            "host:port of /metrics, /healthz, /readyz and the page, without "
+            "TLS or token; empty: off");
+  flags.Add("port-file", settings.port_file,
+            "file to write once serving: JSON with grpc, http and pid; removed "
+            "at a clean end");
+  flags.Add("token-file", settings.token_file,
+            "file (mode 0600) with the token that every call must carry; made "
+            "when missing. Default: token in the state folder");
+  flags.Add("tls-cert", settings.tls_cert,
+            "certificate chain in PEM form; read again when it changes");
+  flags.Add("tls-key", settings.tls_key, "its private key in PEM form");
+  flags.Add("tls-client-ca", settings.tls_client_ca,
+            "roots that a client's certificate must lead to; empty: clients "
+            "need none");
+  flags.AddSwitch("insecure", settings.insecure,
+                  "listen on any address without TLS: whoever reads the "
+                  "traffic can take over the service");
+  flags.Add("catalogue", settings.catalogue,
+            "JSON that epochd-trainer --catalogue printed, to check jobs with "
+            "until a worker brings its own. Default: the installed one");
+  flags.AddLogging(settings.logging);
+  return flags.Parse(argc, argv);
+}
+
+absl::StatusOr<Options> CheckSettings(const Settings& settings) {
+  Options options;
+  options.state_dir = settings.state_dir;
+  options.port_file = settings.port_file;
+  options.token_file = settings.token_file.empty()
+                           ? settings.state_dir + "/token"
+                           : settings.token_file;
+  options.tls = {settings.tls_cert, settings.tls_key, settings.tls_client_ca};
+  options.insecure = settings.insecure;
+  options.catalogue =
+      settings.catalogue.empty() ? InstalledCatalogue() : settings.catalogue;
+  if (!options.tls.ca.empty() && !options.tls.HasIdentity()) {
+    return absl::InvalidArgumentError(
+        "tls-client-ca: needs --tls-cert and --tls-key");
+  }
+  auto listen = net::ParseAddress("listen", settings.listen);
+  if (!listen.ok()) return listen.status();
+  options.listen = *listen;
+  absl::Status bind = net::CheckBind("listen", options.listen,
+                                     {.tls = options.tls.HasIdentity(),
+                                      .token = true,
+                                      .insecure = options.insecure});
+  if (!bind.ok()) return bind;
+  if (settings.http_listen.empty()) return options;
+  auto http = net::ParseAddress("http-listen", settings.http_listen);
+  if (!http.ok()) return http.status();
+  bind = net::CheckBind(
+      "http-listen", *http,
+      {.tls = false, .token = false, .insecure = options.insecure});
+  if (!bind.ok()) return bind;
+  if (http->host == "localhost") http->host = "127.0.0.1";
+  options.http_listen = *http;
+  return options;
+}
+
+}  // namespace epochd::server

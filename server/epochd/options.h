@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Settings of the coordinator, from flags, environment and file. Plain values.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "net/address.h"
+#include "net/tls.h"
+#include "program/logging.h"
+
+namespace epochd::server {
+
+// As people give them; see the flags' help.
+struct Settings {
+  std::string state_dir;
+  std::string listen = "127.0.0.1:7950";
+  std::string http_listen = "127.0.0.1:7951";
+  std::string port_file;
+  std::string token_file;
+  std::string tls_cert;
+  std::string tls_key;
+  std::string tls_client_ca;
+  bool insecure = false;
+  std::string catalogue;
+  program::LoggingOptions logging;
+};
+
+// Checked and with defaults filled in.
+struct Options {
+  std::string state_dir;
+  net::Address listen;
+  // Absent: no HTTP.
+  std::optional<net::Address> http_listen;
+  std::string port_file;
+  std::string token_file;
+  net::TlsFiles tls;
+  bool insecure = false;
+  // Empty: none is installed, workers bring theirs.
+  std::string catalogue;
+};
+
+// Returns the exit code when the program should end now.
+std::optional<int> ParseSettings(int argc, const char* const* argv,
+                                 Settings& settings);
+
+// Refuses addresses that others can reach without protection.
+absl::StatusOr<Options> CheckSettings(const Settings& settings);
+
+}  // namespace epochd::server
