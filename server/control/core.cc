@@ -153,6 +153,8 @@ fleet::SteadyTime Core::Settle() {
   settled_ = now_;
   auto next = std::min(next_scan_, next_backoff_end_);
   if (retry_at_) next = *retry_at_;
+  // There is room in the store again: do now what had to wait.
+  if (!retry_at_ && must_schedule_) next = now_;
   return next;
 }
 
@@ -166,6 +168,7 @@ void Core::Commit() {
     });
   }
   if (status.ok()) {
+    if (!batch.empty()) retry_at_.reset();
     Committed();
   } else {
     for (const auto& [id, touched] : transaction_.touched()) {

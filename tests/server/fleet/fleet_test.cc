@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "server/fleet/fleet.h"
+
+#include <gtest/gtest.h>
+
+namespace epochd::fleet {
+namespace {
+
+using absl::Seconds;
+using Code = absl::StatusCode;
+
+constexpr absl::Duration kLostAfter = absl::Minutes(2);
+
+WorkerRecord Record(const std::string& name, const std::string& incarnation,
+                    const std::string& boot = "boot") {
+  WorkerRecord record;
+  record.id = job::WorkerId(name);
+  record.incarnation = job::Incarnation(incarnation);
+  record.boot_id = boot;
+  record.devices = {{"cpu:0", job::DeviceKind::kCpu, "", 0},
+                    {"cpu:1", job::DeviceKind::kCpu, "", 0}};
+  return record;
+}
+
+class FleetTest : public testing::Test {
+ protected:
+  Fleet::Registered Register(const WorkerRecord& record, int64_t sequence = 1) {
+    const auto registered = fleet_.Register(record, sequence, now_);
+    EXPECT_TRUE(registered.ok()) << registered.status();
+    return registered.value_or(Fleet::Registered{});
+  }
+  absl::StatusOr<bool> Renew(const std::string& name,
+                             const std::string& incarnation,
+                             int64_t sequence = 0) {
+    return fleet_.Renew(job::WorkerId(name), job::Incarnation(incarnation),
+                        sequence, now_);
+  }
+  WorkerState State(const std::string& name) {
+    fleet_.Tick(now_);
+    return fleet_.StateOf(job::WorkerId(name), now_);
+  }
+  bool Lost(const std::string& name, absl::Duration after = kLostAfter) {
+    fleet_.Tick(now_);
+    return fleet_.LostFor(job::WorkerId(name), after, now_);
+  }
+
+  SteadyTime now_{Seconds(1000)};
+  Fleet fleet_{FleetOptions{}};
+};
+
+TEST_F(FleetTest, SilenceMakesUnreachableThenLost) {
+  Register(Record("a", "1"));
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  now_ += Seconds(9.9);
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  now_ += Seconds(0.1);
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  EXPECT_FALSE(Lost("a"));
+  now_ += Seconds(110);
+  EXPECT_EQ(State("a"), WorkerState::kLost);
+  EXPECT_TRUE(Lost("a"));
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+}
+
+TEST_F(FleetTest, EachJobHasItsOwnTerm) {
+  Register(Record("a", "1"));
+  now_ += Seconds(5);
+  EXPECT_TRUE(Lost("a", Seconds(5)));
+  EXPECT_FALSE(Lost("a", Seconds(6)));
+}
+
+TEST_F(FleetTest, AnUnknownWorkerHasToRegister) {
+  EXPECT_EQ(Renew("a", "1").status().code(), Code::kNotFound);
+  EXPECT_TRUE(Lost("a"));
+}
+
+TEST_F(FleetTest, ANewerAgentTakesTheNameOverAndTheOlderIsRefused) {
+  Register(Record("a", "old"));
+  const auto second = Register(Record("a", "new"));
+  EXPECT_TRUE(second.new_incarnation);
+  EXPECT_FALSE(second.new_boot);
+  EXPECT_EQ(Renew("a", "old").status().code(), Code::kAborted);
+  // A registration of the older one that was held up on its way.
+  EXPECT_EQ(fleet_.Register(Record("a", "old"), 2, now_).status().code(),
+            Code::kAborted);
+  EXPECT_TRUE(Renew("a", "new").ok());
+}
+
+TEST_F(FleetTest, ANewBootIsTold) {
+  Register(Record("a", "1", "boot"));
+  EXPECT_TRUE(Register(Record("a", "2", "another")).new_boot);
+}
+
+TEST_F(FleetTest, OvertakenCallsRenewButAreNotNews) {
+  Register(Record("a", "1"), 1);
+  EXPECT_TRUE(*Renew("a", "1", 3));
+  EXPECT_FALSE(*Renew("a", "1", 2));
+  EXPECT_FALSE(*Renew("a", "1", 3));
+  EXPECT_TRUE(*Renew("a", "1", 4));
+  EXPECT_TRUE(*Renew("a", "1", 0));
+  EXPECT_FALSE(Register(Record("a", "1"), 1).newest);
+  // A new agent counts from one again.
+  EXPECT_TRUE(Register(Record("a", "2"), 1).newest);
+  EXPECT_TRUE(*Renew("a", "2", 2));
+}
+
+TEST_F(FleetTest, DeviceIdsAreDifferent) {
+  auto record = Record("a", "1");
+  record.devices.push_back({"cpu:0", job::DeviceKind::kGpu, "", 0});
+  EXPECT_EQ(fleet_.Register(record, 1, now_).status().code(),
+            Code::kInvalidArgument);
+  EXPECT_EQ(fleet_.Find(record.id), nullptr);
+}
+
+TEST_F(FleetTest, DrainOutlivesTheAgent) {
+  Register(Record("a", "1"));
+  ASSERT_TRUE(fleet_.SetDraining(job::WorkerId("a"), true));
+  EXPECT_EQ(State("a"), WorkerState::kDraining);
+  Register(Record("a", "2"));
+  EXPECT_EQ(State("a"), WorkerState::kDraining);
+  EXPECT_FALSE(fleet_.SetDraining(job::WorkerId("b"), true));
+}
+
+TEST_F(FleetTest, ARestoredWorkerHasAFullTermButNoNewWork) {
+  fleet_.Restore(Record("a", "1"), now_);
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  EXPECT_FALSE(fleet_.IsSilent(job::WorkerId("a"), now_));
+  now_ += kLostAfter - Seconds(1);
+  EXPECT_FALSE(Lost("a"));
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+}
+
+TEST_F(FleetTest, WhenAllFallSilentNobodyIsLostAndAllStartAgain) {  // P-14
+  Register(Record("a", "1"));
+  Register(Record("b", "1"));
+  Register(Record("c", "1"));
+  for (int i = 0; i < 1000; ++i) {
+    now_ += Seconds(1);
+    EXPECT_FALSE(Lost("a")) << i;
+    EXPECT_FALSE(Lost("c")) << i;
+  }
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  // Those who asked for an end need not wait: trainers ended themselves.
+  EXPECT_TRUE(fleet_.CertainlyEnded(job::WorkerId("a"), kLostAfter, now_));
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_FALSE(Lost("b"));
+  now_ += kLostAfter - Seconds(1);
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_FALSE(Lost("b"));
+  now_ += Seconds(1);
+  EXPECT_TRUE(Lost("b"));
+}
+
+TEST_F(FleetTest, OneOfManyIsLostAsUsual) {
+  Register(Record("a", "1"));
+  Register(Record("b", "1"));
+  for (int i = 0; i < 120; ++i) {
+    now_ += Seconds(1);
+    ASSERT_TRUE(Renew("a", "1").ok());
+    EXPECT_EQ(Lost("b"), i == 119) << i;
+  }
+}
+
+TEST_F(FleetTest, ALoneWorkerIsLostAsUsual) {
+  Register(Record("a", "1"));
+  for (int i = 0; i < 120; ++i) {
+    now_ += Seconds(1);
+    EXPECT_EQ(Lost("a"), i == 119) << i;
+  }
+}
+
+TEST_F(FleetTest, AStalledCoordinatorGivesTheTimeBack) {  // P-19
+  Register(Record("a", "1"));
+  now_ += Seconds(5);
+  const absl::Duration stall = absl::Minutes(30);
+  now_ += stall;
+  fleet_.NoteStall(stall, now_);
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  now_ += kLostAfter - Seconds(6);
+  EXPECT_FALSE(Lost("a"));
+  now_ += Seconds(1);
+  EXPECT_TRUE(Lost("a"));
+}
+
+}  // namespace
+}  // namespace epochd::fleet
