@@ -18,7 +18,7 @@ namespace epochd::engine {
 class CrossEntropyLoss : public Loss {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "cross_entropy";
     double weight = 1.0;
     // In [0, 1]: share of the target spread evenly over all classes.

@@ -19,7 +19,7 @@ namespace epochd::engine {
 class MseLoss : public Loss {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "mse";
     double weight = 1.0;
   };
@@ -36,7 +36,7 @@ class MseLoss : public Loss {
 class L1Loss : public Loss {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "l1";
     double weight = 1.0;
   };
@@ -53,7 +53,7 @@ class L1Loss : public Loss {
 class BceWithLogitsLoss : public Loss {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "bce_with_logits";
     double weight = 1.0;
     // Weight of positive targets, one or one per class; empty: 1.

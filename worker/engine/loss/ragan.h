@@ -28,7 +28,7 @@ struct ScoreFields {
 class RaGanDiscriminatorLoss : public Loss {
  public:
   struct Options {
-    ScoreFields fields;
+    ScoreFields fields = {};
     std::string name = "ragan_d";
     double weight = 1.0;
   };
@@ -45,7 +45,7 @@ class RaGanDiscriminatorLoss : public Loss {
 class RaGanGeneratorLoss : public Loss {
  public:
   struct Options {
-    ScoreFields fields;
+    ScoreFields fields = {};
     std::string name = "ragan_g";
     double weight = 1.0;
   };

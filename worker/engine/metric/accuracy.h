@@ -20,7 +20,7 @@ namespace epochd::engine {
 class TopKAccuracy : public Metric {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "accuracy";
     // 1 is plain accuracy.
     int64_t k = 1;

@@ -20,7 +20,7 @@ namespace epochd::engine {
 class Psnr : public Metric {
  public:
   struct Options {
-    ComparedFields fields;
+    ComparedFields fields = {};
     std::string name = "psnr";
     // Greatest minus smallest value that a sample can hold.
     double data_range = 1.0;

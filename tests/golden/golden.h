@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What record.py recorded, and its rule for filling tensors. Throws
+// std::runtime_error when a file cannot be read.
+#pragma once
+
+#include <torch/types.h>
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "worker/engine/core/model.h"
+
+namespace epochd::engine::golden {
+
+// Reads `name`.json of this folder.
+nlohmann::json Read(const std::string& name);
+
+// Path of a file of this folder.
+std::string Path(const std::string& file);
+
+std::vector<double> Doubles(const nlohmann::json& list);
+
+// Values in [-0.5, 0.5) that depend on (stream, index) alone.
+at::Tensor Fill(at::IntArrayRef shape, int64_t stream);
+// Fills parameters, then buffers.
+void FillModel(Model& model);
+
+std::vector<double> Values(const at::Tensor& tensor);
+
+// Checks that each tensor's sum and sum of squares are those recorded under
+// its name, and that none is missing.
+void ExpectSums(const std::vector<NamedTensor>& tensors,
+                const nlohmann::json& recorded, double tolerance);
+// Checks each value, relative to the greatest recorded.
+void ExpectValues(const at::Tensor& tensor, const nlohmann::json& recorded,
+                  double tolerance);
+
+}  // namespace epochd::engine::golden

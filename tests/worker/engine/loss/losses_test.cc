@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Values are compared with Python's in tests/golden; here is what is ours.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <cmath>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/loss/builtin.h"
+#include "worker/engine/loss/cross_entropy.h"
+#include "worker/engine/loss/pointwise.h"
+#include "worker/engine/loss/ragan.h"
+
+namespace epochd::engine {
+namespace {
+
+std::string MessageOf(const Loss& loss, const Batch& batch) {
+  try {
+    loss.Compute(batch);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(LossTest, RefusesToBroadcastPredictionAgainstTarget) {
+  const Batch batch{{"output", torch::zeros({4, 1})},
+                    {"target", torch::zeros({4})}};
+  EXPECT_EQ(MessageOf(MseLoss({}), batch),
+            "batch field \"target\": shape [4] does not go with shape [4, 1] "
+            "of \"output\"; both must have the same shape");
+  EXPECT_NE(MessageOf(L1Loss({}), batch), "");
+  EXPECT_NE(MessageOf(BceWithLogitsLoss({}), batch), "");
+}
+
+TEST(LossTest, ReadsTheFieldsItIsTold) {
+  MseLoss::Options options;
+  options.fields = {.output = "fake", .target = "hr"};
+  const MseLoss loss(options);
+  const Batch batch{{"fake", torch::ones({2, 3})},
+                    {"hr", torch::zeros({2, 3})}};
+  EXPECT_EQ(loss.Compute(batch).item<float>(), 1.0f);
+  EXPECT_NE(MessageOf(MseLoss({}), batch).find("\"output\""),
+            std::string::npos);
+}
+
+TEST(LossTest, SumsHalfPrecisionInFloat) {
+  // 300^2 is beyond half precision's greatest number.
+  const Batch batch{{"output", torch::full({4}, 300.0, torch::kHalf)},
+                    {"target", torch::zeros({4}, torch::kHalf)}};
+  const at::Tensor loss = MseLoss({}).Compute(batch);
+  EXPECT_EQ(loss.scalar_type(), torch::kFloat);
+  EXPECT_EQ(loss.item<float>(), 90000.0f);
+}
+
+TEST(LossTest, KeepsItsWeightForTheTotal) {
+  RaGanGeneratorLoss::Options options;
+  options.weight = 0.01;
+  EXPECT_EQ(RaGanGeneratorLoss(options).weight(), 0.01);
+}
+
+TEST(CrossEntropyTest, TakesClassesOfAnyIntegerType) {
+  const at::Tensor scores = torch::tensor({{2.0f, 0.0f}, {0.0f, 2.0f}});
+  const float expected =
+      CrossEntropyLoss({})
+          .Compute({{"output", scores}, {"target", torch::tensor({0, 1})}})
+          .item<float>();
+  EXPECT_NEAR(expected, std::log(1 + std::exp(-2.0)), 1e-6);
+  for (const auto type : {torch::kUInt8, torch::kInt}) {
+    const Batch batch{{"output", scores},
+                      {"target", torch::tensor({0, 1}).to(type)}};
+    EXPECT_EQ(CrossEntropyLoss({}).Compute(batch).item<float>(), expected);
+  }
+}
+
+TEST(CrossEntropyTest, NamesBothFieldsWhenShapesDoNotGoTogether) {
+  const CrossEntropyLoss loss({});
+  for (const at::Tensor& target :
+       {torch::zeros({3}, torch::kLong), torch::zeros({2, 1}, torch::kLong),
+        torch::zeros({2}), torch::zeros({}, torch::kLong)}) {
+    const std::string message =
+        MessageOf(loss, {{"output", torch::zeros({2, 5})}, {"target", target}});
+    EXPECT_NE(message.find("\"target\""), std::string::npos) << message;
+    EXPECT_NE(message.find("\"output\""), std::string::npos) << message;
+  }
+}
+
+TEST(CrossEntropyTest, RefusesClassWeightsForOtherClasses) {
+  CrossEntropyLoss::Options options;
+  options.class_weights = {1.0, 2.0};
+  const std::string message = MessageOf(
+      CrossEntropyLoss(options), {{"output", torch::zeros({2, 5})},
+                                  {"target", torch::zeros({2}, torch::kLong)}});
+  EXPECT_NE(message.find("class_weights: 2 weights for 5 classes"),
+            std::string::npos)
+      << message;
+}
+
+TEST(RaGanTest, RefusesAnotherNumberOfFakesThanReals) {
+  const std::string message = MessageOf(
+      RaGanDiscriminatorLoss({}),
+      {{"score_real", torch::zeros({4})}, {"score_fake", torch::zeros({3})}});
+  EXPECT_NE(message.find("\"score_fake\""), std::string::npos) << message;
+}
+
+TEST(RaGanTest, StaysFiniteForCertainScores) {
+  const at::Tensor real = torch::full({4}, -500.0).requires_grad_();
+  const at::Tensor fake = torch::full({4}, 500.0).requires_grad_();
+  const at::Tensor loss = RaGanDiscriminatorLoss({}).Compute(
+      {{"score_real", real}, {"score_fake", fake}});
+  EXPECT_EQ(loss.item<float>(), 1000.0f);
+  loss.backward();
+  EXPECT_TRUE(real.grad().isfinite().all().item<bool>());
+}
+
+TEST(BuiltinLossesTest, TorchsNamesAreAliases) {
+  catalogue::Catalogue catalogue;
+  for (const Entry<Loss>& entry : BuiltinLosses()) {
+    EXPECT_NE(entry.make, nullptr);
+    catalogue.components.push_back(entry.component);
+  }
+  for (const char* name :
+       {"CrossEntropyLoss", "MSELoss", "L1Loss", "BCEWithLogitsLoss",
+        "torch.nn.MSELoss", "srforge.loss.adversarial.RaGANGeneratorLoss",
+        "RaGANDiscriminatorLoss"}) {
+    EXPECT_NE(catalogue.Find("loss", name), nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace epochd::engine

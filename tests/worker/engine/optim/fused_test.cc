@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+// Whole loss curves are compared with Python's in tests/golden.
+#include <gtest/gtest.h>
+#include <torch/types.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/optim/adam.h"
+#include "worker/engine/optim/builtin.h"
+#include "worker/engine/optim/sgd.h"
+
+namespace epochd::engine {
+namespace {
+
+using Make =
+    std::function<std::unique_ptr<Optimizer>(std::vector<NamedTensor>)>;
+
+template <class T>
+Make With(typename T::Options options) {
+  return [options](std::vector<NamedTensor> parameters) {
+    return std::make_unique<T>(std::move(parameters), options);
+  };
+}
+
+std::map<std::string, Make> Optimizers() {
+  return {
+      {"Sgd", With<Sgd>({.lr = 0.1, .momentum = 0.9})},
+      {"SgdWithoutMomentum", With<Sgd>({.lr = 0.1})},
+      {"Adam", With<Adam>({.lr = 0.1, .weight_decay = 0.1})},
+      {"AdamW", With<Adam>({.lr = 0.1,
+                            .weight_decay = 0.1,
+                            .amsgrad = true,
+                            .decoupled_weight_decay = true})},
+  };
+}
+
+std::vector<NamedTensor> MakeParameters() {
+  return {{"weight", torch::full({3, 2}, 0.5).requires_grad_()},
+          {"bias", torch::full({2}, -0.25).requires_grad_()}};
+}
+
+void SetGradient(const NamedTensor& parameter, double scale) {
+  parameter.tensor.mutable_grad() =
+      torch::linspace(-1, 2, parameter.tensor.numel())
+          .reshape(parameter.tensor.sizes()) *
+      scale;
+}
+
+std::vector<NamedTensor> Cloned(const std::vector<NamedTensor>& tensors) {
+  std::vector<NamedTensor> clones;
+  for (const auto& [name, tensor] : tensors) {
+    clones.push_back({name, tensor.detach().clone()});
+  }
+  return clones;
+}
+
+void Assign(const std::vector<NamedTensor>& from,
+            const std::vector<NamedTensor>& to) {
+  const torch::NoGradGuard no_grad;
+  for (size_t i = 0; i < to.size(); ++i) to[i].tensor.copy_(from[i].tensor);
+}
+
+class FusedOptimizerTest : public ::testing::TestWithParam<std::string> {
+ protected:
+  std::unique_ptr<Optimizer> Make(std::vector<NamedTensor> parameters) {
+    return Optimizers().at(GetParam())(std::move(parameters));
+  }
+};
+
+TEST_P(FusedOptimizerTest, ContinuesBitForBitFromItsState) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  const auto whole = Make(parameters);
+  for (int step = 0; step < 3; ++step) {
+    for (const NamedTensor& p : parameters) SetGradient(p, 1.0 / (step + 1));
+    whole->Step();
+  }
+  const std::vector<NamedTensor> state = Cloned(whole->State());
+  const std::vector<NamedTensor> resumed = MakeParameters();
+  Assign(parameters, resumed);
+  const auto second = Make(resumed);
+  second->LoadState(state);
+  for (int step = 3; step < 6; ++step) {
+    for (const NamedTensor& p : parameters) SetGradient(p, 1.0 / (step + 1));
+    for (const NamedTensor& p : resumed) SetGradient(p, 1.0 / (step + 1));
+    whole->Step();
+    second->Step();
+  }
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_TRUE(torch::equal(parameters[i].tensor, resumed[i].tensor));
+  }
+}
+
+// A parameter skipped in some steps keeps its own count, as in torch, where
+// each parameter has a state of its own.
+TEST_P(FusedOptimizerTest, CountsStepsOfEachParameter) {
+  const std::vector<NamedTensor> together = MakeParameters();
+  const std::vector<NamedTensor> alone = MakeParameters();
+  const auto joint = Make(together);
+  const auto weight = Make({alone[0]});
+  const auto bias = Make({alone[1]});
+  for (int step = 0; step < 6; ++step) {
+    joint->ZeroGrad();
+    bias->ZeroGrad();
+    SetGradient(together[0], step + 1);
+    SetGradient(alone[0], step + 1);
+    if (step % 2 == 1) {
+      SetGradient(together[1], step + 1);
+      SetGradient(alone[1], step + 1);
+    }
+    joint->Step();
+    weight->Step();
+    if (step % 2 == 1) bias->Step();
+  }
+  for (size_t i = 0; i < together.size(); ++i) {
+    EXPECT_TRUE(torch::equal(together[i].tensor, alone[i].tensor)) << i;
+  }
+  // The count survives the round trip.
+  const std::vector<NamedTensor> state = Cloned(joint->State());
+  bool found = false;
+  for (const auto& [name, tensor] : state) {
+    if (name == "step") {
+      EXPECT_EQ(tensor.item<double>(), 6);
+    }
+    if (name != "step.bias") continue;
+    EXPECT_EQ(tensor.item<double>(), 3);
+    found = true;
+  }
+  EXPECT_TRUE(found);
+  const std::vector<NamedTensor> resumed = MakeParameters();
+  Assign(together, resumed);
+  const auto again = Make(resumed);
+  again->LoadState(state);
+  for (const NamedTensor& p : together) SetGradient(p, 0.5);
+  for (const NamedTensor& p : resumed) SetGradient(p, 0.5);
+  joint->Step();
+  again->Step();
+  for (size_t i = 0; i < together.size(); ++i) {
+    EXPECT_TRUE(torch::equal(together[i].tensor, resumed[i].tensor)) << i;
+  }
+}
+
+TEST_P(FusedOptimizerTest, StepsWithTheLearningRateThatIsSet) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  const auto optimizer = Make(parameters);
+  EXPECT_EQ(optimizer->lr(), 0.1);
+  optimizer->set_lr(0.0);
+  const std::vector<NamedTensor> before = Cloned(parameters);
+  for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+  optimizer->Step();
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    EXPECT_TRUE(torch::equal(parameters[i].tensor, before[i].tensor));
+  }
+  EXPECT_EQ(optimizer->initial_lr(), 0.1);
+}
+
+TEST_P(FusedOptimizerTest, ZeroGradClearsToUndefinedAndAStepThenDoesNothing) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  const auto optimizer = Make(parameters);
+  for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+  optimizer->Step();
+  optimizer->ZeroGrad();
+  EXPECT_FALSE(parameters[0].tensor.grad().defined());
+  const std::vector<NamedTensor> before = Cloned(parameters);
+  optimizer->Step();
+  EXPECT_TRUE(torch::equal(parameters[0].tensor, before[0].tensor));
+}
+
+TEST_P(FusedOptimizerTest, RefusesAStateOfAnotherModelAndStaysAsItWas) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  const auto optimizer = Make(parameters);
+  for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+  optimizer->Step();
+  const std::vector<NamedTensor> before = Cloned(optimizer->State());
+  EXPECT_THROW(optimizer->LoadState({}), Error);
+  if (before.size() > 1) {
+    std::vector<NamedTensor> other = before;
+    other.back().tensor = torch::zeros({7});
+    try {
+      optimizer->LoadState(other);
+      ADD_FAILURE() << "a state of another shape was taken";
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find(other.back().name),
+                std::string::npos);
+    }
+    other.pop_back();
+    EXPECT_THROW(optimizer->LoadState(other), Error);
+  }
+  const std::vector<NamedTensor> after = optimizer->State();
+  ASSERT_EQ(after.size(), before.size());
+  for (size_t i = 0; i < after.size(); ++i) {
+    EXPECT_EQ(after[i].name, before[i].name);
+    EXPECT_TRUE(torch::equal(after[i].tensor, before[i].tensor));
+  }
+}
+
+TEST_P(FusedOptimizerTest, TakesParametersOfSeveralTypes) {
+  const std::vector<NamedTensor> parameters{
+      {"float", torch::ones({4}).requires_grad_()},
+      {"double", torch::ones({4}, torch::kDouble).requires_grad_()}};
+  const auto optimizer = Make(parameters);
+  for (const auto& [name, tensor] : parameters) {
+    tensor.mutable_grad() = torch::ones_like(tensor);
+  }
+  optimizer->Step();
+  EXPECT_TRUE(torch::allclose(parameters[0].tensor.to(torch::kDouble),
+                              parameters[1].tensor, 1e-5));
+  EXPECT_LT(parameters[1].tensor[0].item<double>(), 1.0);
+}
+
+INSTANTIATE_TEST_SUITE_P(All, FusedOptimizerTest,
+                         ::testing::Values("Sgd", "SgdWithoutMomentum", "Adam",
+                                           "AdamW"));
+
+TEST(SgdTest, RefusesNesterovWithoutMomentum) {
+  EXPECT_THROW(Sgd({}, {.nesterov = true}), Error);
+  EXPECT_THROW(Sgd({}, {.momentum = 0.9, .dampening = 0.1, .nesterov = true}),
+               Error);
+  EXPECT_NO_THROW(Sgd({}, {.momentum = 0.9, .nesterov = true}));
+}
+
+TEST(AdamTest, StateIsNamedAsInPython) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  Adam optimizer(parameters, {});
+  for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+  optimizer.Step();
+  std::vector<std::string> names;
+  for (const NamedTensor& named : optimizer.State()) {
+    names.push_back(named.name);
+  }
+  EXPECT_EQ(names, (std::vector<std::string>{
+                       "step", "exp_avg.weight", "exp_avg_sq.weight",
+                       "exp_avg.bias", "exp_avg_sq.bias"}));
+}
+
+TEST(BuiltinOptimizersTest, TorchsNamesAreFound) {
+  catalogue::Catalogue catalogue;
+  for (const OptimizerEntry& entry : BuiltinOptimizers()) {
+    catalogue.components.push_back(entry.component);
+  }
+  for (const char* name : {"torch.optim.SGD", "torch.optim.AdamW", "adam"}) {
+    EXPECT_NE(catalogue.Find("optimizer", name), nullptr) << name;
+  }
+}
+
+}  // namespace
+}  // namespace epochd::engine
