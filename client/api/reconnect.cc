@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/api/reconnect.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace epochd::client {
+namespace {
+
+// Sleeps for `delay`; false: stopped before.
+bool Sleep(absl::Duration delay, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  wake.wait_for(lock, stop, absl::ToChronoNanoseconds(delay),
+                [] { return false; });
+  return !stop.stop_requested();
+}
+
+// What a connection that broke looks like to a stream.
+bool IsBrokenConnection(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
+         absl::IsDataLoss(status);
+}
+
+}  // namespace
+
+Reconnect::Reconnect(const StreamOptions& options) : options_(options) {}
+
+void Reconnect::Succeeded() { num_failures_ = 0; }
+
+absl::Status Reconnect::Failed(const absl::Status& failure) {
+  if (options_.stop.stop_requested()) return absl::CancelledError("stopped");
+  if (!IsBrokenConnection(failure)) return failure;
+  const auto now = std::chrono::steady_clock::now();
+  if (++num_failures_ == 1) first_failure_ = now;
+  if (absl::FromChrono(now - first_failure_) > options_.give_up_after)
+    return failure;
+  if (options_.on_retry) options_.on_retry(failure);
+  const absl::Duration delay = options_.retry.Delay(num_failures_, random_);
+  if (!Sleep(delay, options_.stop)) return absl::CancelledError("stopped");
+  return absl::OkStatus();
+}
+
+}  // namespace epochd::client

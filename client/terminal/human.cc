@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/terminal/human.h"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace epochd::terminal {
+namespace {
+
+template <typename... Args>
+std::string Format(const char* format, Args... args) {
+  std::array<char, 64> buffer;
+  const int size = snprintf(buffer.data(), buffer.size(), format, args...);
+  return std::string(buffer.data(), static_cast<size_t>(size));
+}
+
+}  // namespace
+
+std::string HumanDuration(absl::Duration duration) {
+  if (duration < absl::ZeroDuration() || duration == absl::InfiniteDuration()) {
+    return "-";
+  }
+  if (duration < absl::Seconds(1)) {
+    return Format("%ldms",
+                  static_cast<long>(absl::ToInt64Milliseconds(duration)));
+  }
+  const auto seconds = static_cast<long>(absl::ToInt64Seconds(duration));
+  if (seconds < 60) return Format("%lds", seconds);
+  if (seconds < 3600) return Format("%ldm%02lds", seconds / 60, seconds % 60);
+  if (seconds < 86400) {
+    return Format("%ldh%02ldm", seconds / 3600, seconds % 3600 / 60);
+  }
+  return Format("%ldd%02ldh", seconds / 86400, seconds % 86400 / 3600);
+}
+
+std::string HumanBytes(int64_t bytes) {
+  constexpr std::array<const char*, 5> kUnits = {"B", "KiB", "MiB", "GiB",
+                                                 "TiB"};
+  auto value = static_cast<double>(bytes);
+  size_t unit = 0;
+  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
+    value /= 1024;
+    ++unit;
+  }
+  const bool is_whole = value == std::floor(value) || value >= 100;
+  return Format(is_whole ? "%.0f%s" : "%.1f%s", value, kUnits[unit]);
+}
+
+std::string HumanNumber(double value) {
+  if (std::isnan(value)) return "nan";
+  if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
+  const double size = std::abs(value);
+  if (size == 0) return "0";
+  if (size < 1e-3 || size >= 1e7) return Format("%.3e", value);
+  if (size < 10) return Format("%.4f", value);
+  if (size < 100) return Format("%.2f", value);
+  if (size < 1000) return Format("%.1f", value);
+  return Format("%.0f", value);
+}
+
+std::string HumanCount(double value) {
+  if (!std::isfinite(value)) return HumanNumber(value);
+  constexpr std::array<std::pair<double, const char*>, 3> kUnits = {
+      {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
+  for (const auto& [factor, unit] : kUnits) {
+    if (value >= factor) return Format("%.3g%s", value / factor, unit);
+  }
+  return Format("%.0f", value);
+}
+
+}  // namespace epochd::terminal

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/api/client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "proto/wire/status.h"
+#include "tests/client/api/fake_server.h"
+
+namespace epochd::client {
+namespace {
+
+TEST(RequestId, IsARandomUuid) {
+  std::set<std::string> ids;
+  for (int i = 0; i < 100; ++i) {
+    const std::string id = NewRequestId();
+    EXPECT_THAT(id, testing::MatchesRegex(
+                        "[0-9a-f]+-[0-9a-f]+-4[0-9a-f]+-[89ab][0-9a-f]+-"
+                        "[0-9a-f]+"));
+    EXPECT_EQ(id.size(), 36u);
+    ids.insert(id);
+  }
+  EXPECT_EQ(ids.size(), 100u);
+}
+
+TEST(Client, ReadsPagesToTheEndOrTheLimit) {
+  FakeServer server;
+  Client client = server.MakeClient();
+  const auto all = client.ListJobs({});
+  ASSERT_TRUE(all.ok()) << all.status();
+  EXPECT_EQ(all->size(), 3u);
+  JobFilter filter;
+  filter.limit = 2;
+  const auto some = client.ListJobs(filter);
+  ASSERT_TRUE(some.ok());
+  ASSERT_EQ(some->size(), 2u);
+  EXPECT_EQ((*some)[1].name(), "jobs/1");
+}
+
+TEST(Client, HandsOverTheServersViolations) {
+  FakeServer server;
+  server.jobs.submit_status = wire::ToGrpc(wire::BadRequest(
+      {{"resources.replicas", "too many"}, {"experiment.loss", "unknown"}}));
+  Client client = server.MakeClient();
+  const auto job = client.SubmitJob({}, "id");
+  EXPECT_EQ(job.status().code(), absl::StatusCode::kInvalidArgument);
+  const auto violations = wire::Violations(job.status());
+  ASSERT_EQ(violations.size(), 2u);
+  EXPECT_EQ(violations[0].field, "resources.replicas");
+}
+
+TEST(Client, UploadsInPieces) {
+  FakeServer server;
+  Client client = server.MakeClient();
+  const std::string content(600 * 1024, 'x');
+  EXPECT_EQ(client.UploadFile("abc", content), absl::OkStatus());
+  EXPECT_EQ(server.jobs.uploads["abc"], content);
+  EXPECT_EQ(client.UploadFile("empty", ""), absl::OkStatus());
+}
+
+TEST(Client, TellsThatNobodyAnswers) {
+  std::string address;
+  {
+    const FakeServer server;
+    address = server.address;
+  }
+  net::ChannelOptions options;
+  options.server = address;
+  Client client(*net::MakeChannel(options), absl::Seconds(5));
+  const absl::Status status = client.GetJob("jobs/a").status();
+  EXPECT_EQ(status.code(), absl::StatusCode::kUnavailable) << status;
+}
+
+}  // namespace
+}  // namespace epochd::client

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/terminal/human.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+namespace epochd::terminal {
+namespace {
+
+TEST(Human, WritesDurationsWithTwoUnits) {
+  EXPECT_EQ(HumanDuration(absl::Milliseconds(850)), "850ms");
+  EXPECT_EQ(HumanDuration(absl::Seconds(12)), "12s");
+  EXPECT_EQ(HumanDuration(absl::Seconds(192)), "3m12s");
+  EXPECT_EQ(HumanDuration(absl::Minutes(125)), "2h05m");
+  EXPECT_EQ(HumanDuration(absl::Hours(99)), "4d03h");
+  EXPECT_EQ(HumanDuration(-absl::Seconds(1)), "-");
+  EXPECT_EQ(HumanDuration(absl::InfiniteDuration()), "-");
+}
+
+TEST(Human, WritesSizesInBinaryUnits) {
+  EXPECT_EQ(HumanBytes(0), "0B");
+  EXPECT_EQ(HumanBytes(1536), "1.5KiB");
+  EXPECT_EQ(HumanBytes(64 << 20), "64MiB");
+  EXPECT_EQ(HumanBytes(int64_t{5} << 50), "5120TiB");
+}
+
+TEST(Human, WritesNumbersWithFourDigits) {
+  EXPECT_EQ(HumanNumber(0), "0");
+  EXPECT_EQ(HumanNumber(0.975), "0.9750");
+  EXPECT_EQ(HumanNumber(1.2344e-5), "1.234e-05");
+  EXPECT_EQ(HumanNumber(12.345), "12.35");
+  EXPECT_EQ(HumanNumber(-345.67), "-345.7");
+  EXPECT_EQ(HumanNumber(1234567), "1234567");
+  EXPECT_EQ(HumanNumber(std::nan("")), "nan");
+  EXPECT_EQ(HumanNumber(-std::numeric_limits<double>::infinity()), "-inf");
+}
+
+TEST(Human, WritesCountsWithUnits) {
+  EXPECT_EQ(HumanCount(950), "950");
+  EXPECT_EQ(HumanCount(12345), "12.3k");
+  EXPECT_EQ(HumanCount(4.567e6), "4.57M");
+}
+
+}  // namespace
+}  // namespace epochd::terminal

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/terminal/plot.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+#include <sstream>
+#include <string>
+
+#include "client/terminal/width.h"
+
+namespace epochd::terminal {
+namespace {
+
+std::vector<Curve> Curves() {
+  return {{"train/loss", {{1, 2.0}, {2, 1.0}, {3, 0.5}, {4, 0.25}}},
+          {"val/loss", {{1, 1.5}, {2, 1.25}, {3, 1.0}, {4, 1.0}}}};
+}
+
+PlotOptions Options() {
+  PlotOptions options;
+  options.title = "loss";
+  options.x_label = "epoch";
+  options.width = 40;
+  options.height = 9;
+  return options;
+}
+
+TEST(Plot, DrawsLettersInAscii) {
+  EXPECT_EQ(RenderPlot(Curves(), Options(), Style{}),
+            R"PLOT(loss  * train/loss  o val/loss
+2.0000 +**
+       |oooooo
+1.3000 +      oooooooooo
+       |         *******ooooooooooooooo
+       |                **********
+0.2500 +                          *****
+       +-------------------------------
+        1            epoch            4
+)PLOT");
+}
+
+TEST(Plot, DrawsBraille) {
+  Style style;
+  style.unicode = true;
+  PlotOptions options = Options();
+  options.height = 6;
+  const std::string plot = RenderPlot(Curves(), options, style);
+  EXPECT_NE(plot.find("━ train/loss"), std::string::npos);
+  EXPECT_NE(plot.find("┤"), std::string::npos);
+  EXPECT_NE(plot.find("└──"), std::string::npos);
+  // Some cell holds more than one dot of a falling line.
+  EXPECT_NE(plot.find("⠉"), std::string::npos) << plot;
+}
+
+TEST(Plot, StaysWithinItsWidthAndHeight) {
+  Style style;
+  style.unicode = true;
+  for (int width = 24; width < 120; width += 7) {
+    for (int height = 5; height < 30; height += 3) {
+      PlotOptions options = Options();
+      options.width = width;
+      options.height = height;
+      std::istringstream lines(RenderPlot(Curves(), options, style));
+      std::string line;
+      int num_lines = 0;
+      while (std::getline(lines, line)) {
+        ++num_lines;
+        ASSERT_LE(DisplayWidth(line), static_cast<size_t>(width)) << line;
+      }
+      ASSERT_EQ(num_lines, height);
+    }
+  }
+}
+
+TEST(Plot, LeavesGapsWhereNumbersAreNotFinite) {
+  const double nan = std::nan("");
+  const double inf = std::numeric_limits<double>::infinity();
+  const std::string plot = RenderPlot(
+      {{"x", {{1, 1}, {2, nan}, {3, inf}, {4, 2}}}}, Options(), Style{});
+  EXPECT_NE(plot.find("2.0000"), std::string::npos);
+  EXPECT_EQ(RenderPlot({{"x", {{1, nan}}}}, Options(), Style{}),
+            "loss: nothing to plot yet\n");
+  EXPECT_EQ(RenderPlot({}, Options(), Style{}), "loss: nothing to plot yet\n");
+}
+
+TEST(Plot, ShowsASinglePointAndAConstant) {
+  for (const std::vector<std::pair<double, double>>& points :
+       {std::vector<std::pair<double, double>>{{1, 0.5}},
+        std::vector<std::pair<double, double>>{{1, 0}, {2, 0}}}) {
+    const std::string plot = RenderPlot({{"x", points}}, Options(), Style{});
+    EXPECT_NE(plot.find('*', plot.find('\n')), std::string::npos) << plot;
+  }
+}
+
+TEST(Plot, UsesALogarithmOnlyOfPositiveNumbers) {
+  PlotOptions options = Options();
+  options.log_y = true;
+  const std::string log =
+      RenderPlot({{"x", {{1, 1e-4}, {2, 1}}}}, options, Style{});
+  EXPECT_NE(log.find("1.000e-04"), std::string::npos);
+  EXPECT_EQ(log.find("0.5"), std::string::npos) << log;
+  const std::string linear =
+      RenderPlot({{"x", {{1, -1}, {2, 1}}}}, options, Style{});
+  EXPECT_NE(linear.find("-1.0000"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace epochd::terminal
