@@ -3,6 +3,7 @@
 // What the services stand on, and how a handler answers.
 #pragma once
 
+#include <grpcpp/server_context.h>
 #include <grpcpp/support/server_callback.h>
 
 #include <utility>
