@@ -26,8 +26,8 @@ class CheckpointSaver : public engine::Hook {
   struct Options {
     // One of these, or none: only at the end and by request.
     std::optional<int64_t> every_epochs = 1;
-    std::optional<int64_t> every_steps;
-    std::optional<double> every_seconds;
+    std::optional<int64_t> every_steps = {};
+    std::optional<double> every_seconds = {};
     int64_t keep_last = 3;
     int64_t keep_best = 1;
   };

@@ -22,7 +22,7 @@ class MetricLogger : public engine::Hook {
   struct Options {
     bool json = true;
     bool tensorboard = true;
-    std::optional<int64_t> every_steps;
+    std::optional<int64_t> every_steps = {};
   };
   explicit MetricLogger(Options options) : options_(options) {}
 

@@ -179,6 +179,9 @@ void EpochTrainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
 void EpochTrainer::Judge(TrainerContext& context) {
   const double* value = FindScore(context.scores, parts_.monitor.metric);
   if (value == nullptr) {
+    context.monitored.reset();
+    // A side of a GAN may rest for a whole epoch, and then has no score.
+    if (!parts_.training_runner->needs_criterion()) return;
     std::string known;
     for (const auto& [name, ignored] : context.scores) {
       known += (known.empty() ? "" : ", ") + name;

@@ -277,7 +277,7 @@ Experiment Builder::Build() {
   parts.val = MakeSource(experiment.task == "test" ? "test" : "val",
                          /*pad=*/false);
   if (experiment.task == "train" && parts.train == nullptr) {
-    Refuse(Path("data.train"), "missing; training needs it");
+    Refuse(AppendKey(Path("data"), "train"), "missing; training needs it");
   }
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
