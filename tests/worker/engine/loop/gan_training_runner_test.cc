@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/gan_training_runner.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+GanTrainingRunner& RunnerOf(TestRun& run) {
+  return dynamic_cast<GanTrainingRunner&>(run.trainer().training_runner());
+}
+
+// "DG D DG": what each batch trained.
+std::string Sequence(const Json& hooks, int epochs, int batches) {
+  Json json = GanExperiment(epochs);
+  json["data"]["train"]["batch_size"] = (1438 + batches - 1) / batches;
+  json["hooks"] = hooks;
+  TestRun run(json);
+  std::string sequence;
+  std::string batch;
+  RunnerOf(run).on_post_d_backward.Bind([&](GanContext&) { batch += "D"; });
+  RunnerOf(run).on_post_g_backward.Bind([&](GanContext&) { batch += "G"; });
+  RunnerOf(run).on_post_step.Bind([&](GanContext&) {
+    sequence += (sequence.empty() ? "" : " ") + batch;
+    batch.clear();
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  return sequence;
+}
+
+Json Ratio(double ratio) { return {{"type", "StepRatio"}, {"ratio", ratio}}; }
+Json Warmup(int batches) {
+  return {{"type", "DiscriminatorWarmup"}, {"batches", batches}};
+}
+
+TEST(GanTrainingRunnerTest, KeepsTheRatioAndTrainsBothOnTheLastBatch) {
+  struct Case {
+    double ratio;
+    const char* sequence;
+  };
+  const Case kCases[] = {
+      {1.0, "DG DG DG DG DG DG"}, {2.0, "DG G DG G DG DG"},
+      {3.0, "DG G G DG G DG"},    {0.5, "DG D DG D DG DG"},
+      {1.5, "DG G D G DG DG"},
+  };
+  for (const Case& each : kCases) {
+    EXPECT_EQ(Sequence(Json::array({Ratio(each.ratio)}), 1, 6), each.sequence)
+        << "ratio " << each.ratio;
+  }
+}
+
+TEST(GanTrainingRunnerTest, WarmsUpWhicheverHookComesFirst) {
+  const std::string expected = "D D D DG DG DG DG DG";
+  EXPECT_EQ(Sequence(Json::array({Ratio(1.0), Warmup(3)}), 2, 4), expected);
+  EXPECT_EQ(Sequence(Json::array({Warmup(3), Ratio(1.0)}), 2, 4), expected);
+}
+
+TEST(GanTrainingRunnerTest, WarmsUpAcrossEpochsAlsoOnLastBatches) {
+  EXPECT_EQ(Sequence(Json::array({Warmup(5)}), 2, 4), "D D D D D DG DG DG");
+}
+
+TEST(GanTrainingRunnerTest, LeavesNoGradientInTheDiscriminator) {
+  TestRun run(GanExperiment(1));
+  auto count_gradients = [](AdversarialModel& gan) {
+    int64_t count = 0;
+    for (const NamedTensor& each : gan.discriminator().Parameters()) {
+      count += each.tensor.grad().defined() ? 1 : 0;
+    }
+    return count;
+  };
+  int checked = 0;
+  RunnerOf(run).on_post_g_backward.Bind([&](GanContext& context) {
+    EXPECT_EQ(count_gradients(*context.gan), 0);
+    ++checked;
+  });
+  RunnerOf(run).on_post_step.Bind([&](GanContext& context) {
+    for (const NamedTensor& each : context.gan->discriminator().Parameters()) {
+      EXPECT_TRUE(each.tensor.requires_grad());
+    }
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_GT(checked, 0);
+}
+
+TEST(GanTrainingRunnerTest, AddsThePenaltyOnRealImages) {
+  Json json = GanExperiment(1);
+  json["hooks"] = {{{"type", "R1GradientPenalty"}, {"weight", 0.5}}};
+  TestRun run(json);
+  Scores scores;
+  run.trainer().on_epoch_finished.Bind(
+      [&](TrainerContext& context) { scores = context.scores; });
+  run.trainer().Start();
+  run.trainer().Run();
+  ASSERT_NE(FindScore(scores, "train/r1"), nullptr);
+  EXPECT_GT(*FindScore(scores, "train/r1"), 0.0);
+  EXPECT_NE(FindScore(scores, "train/d_loss"), nullptr);
+  EXPECT_NE(FindScore(scores, "train/g_loss"), nullptr);
+}
+
+TEST(GanTrainingRunnerTest, TrainsOnWhenTheMonitoredSideRestsForAnEpoch) {
+  Json json = GanExperiment(2);
+  json["hooks"] = Json::array({Warmup(5)});  // four batches an epoch
+  TestRun run(json);
+  run.trainer().Start();
+  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().monitor().metric, "train/g_loss");
+  EXPECT_EQ(run.trainer().monitor().best_epoch, 1);
+}
+
+TEST(GanTrainingRunnerTest, RefusesAModelWithoutTwoSides) {
+  Json json = GanExperiment(1);
+  json["model"] = DigitsExperiment(1)["model"];
+  EXPECT_THROW(TestRun run(json), Error);
+}
+
+}  // namespace
+}  // namespace epochd::engine

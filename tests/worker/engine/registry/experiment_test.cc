@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/registry/experiment.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+std::string WhyRefused(const Json& json) {
+  try {
+    TestRun run(json);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec) << error.what();
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ExperimentTest, BuildsTheSameWeightsFromTheSameSeed) {
+  Json json = DigitsExperiment(1);
+  TestRun first(json);
+  TestRun second(json);
+  EXPECT_TRUE(first.Weights().equal(second.Weights()));
+  json["seed"] = 8;
+  TestRun other(json);
+  EXPECT_FALSE(first.Weights().equal(other.Weights()));
+}
+
+TEST(ExperimentTest, ReportsEveryViolationAtOnce) {
+  Json json = DigitsExperiment(1);
+  json["model"]["hiden"] = {1};
+  json["optimizer"]["lr"] = "fast";
+  json["loss"]["type"] = "CrossEntropi";
+  const std::string reason = WhyRefused(json);
+  EXPECT_NE(reason.find("experiment.model"), std::string::npos) << reason;
+  EXPECT_NE(reason.find("experiment.optimizer.lr"), std::string::npos);
+  EXPECT_NE(reason.find("experiment.loss"), std::string::npos);
+}
+
+TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
+  struct Case {
+    const char* patch;  // merged into the experiment
+    const char* reason;
+  };
+  const Case kCases[] = {
+      {R"({"loss": null})", "experiment.loss"},
+      {R"({"optimizer": null})", "experiment.optimizer"},
+      {R"({"data": {"train": null}})", "experiment.data.train"},
+      {R"({"monitor": {"mode": "most"}})", "min and max"},
+      {R"({"monitor": {"metrik": "val/loss"}})", "metric and mode"},
+      {R"({"runner": {"type": "GanTrainingRunner",
+                      "d_loss": {"type": "RaGanDiscriminatorLoss"},
+                      "g_loss": {"type": "RaGanGeneratorLoss"}}})",
+       "trains a GanModel"}};
+  for (const Case& each : kCases) {
+    Json json = DigitsExperiment(1);
+    json.merge_patch(Json::parse(each.patch));
+    const std::string reason = WhyRefused(json);
+    EXPECT_NE(reason.find(each.reason), std::string::npos)
+        << each.patch << " gave \"" << reason << "\"";
+  }
+}
+
+TEST(ExperimentTest, LoadsBlocksOfSrForge) {
+  Json json = Json::parse(R"json({
+    "system": {"device": "cpu"},
+    "model": {"type": "MLP", "in_features": 64, "hidden": [8],
+              "out_features": 10},
+    "data": {"train": {"type": "Digits", "split": "train", "batch_size": 500},
+             "val": {"type": "Digits", "split": "val", "batch_size": 500}},
+    "loss": {"_target": "CrossEntropyLoss"},
+    "optimizer": {"_target": "torch.optim.SGD", "params": {"lr": 0.1}},
+    "lr_scheduler": {"_target": "torch.optim.lr_scheduler.CosineAnnealingLR",
+                     "params": {"T_max": 2}},
+    "training_runner": {
+      "_target": "srforge.training.runners.TrainingEpochRunner",
+      "params": {"optimizer": "${ref:optimizer}", "device": "cpu",
+                 "gradient_accumulation_steps": 2}},
+    "validation_runner": {
+      "_target": "srforge.training.runners.ValidationEpochRunner",
+      "params": {"device": "cpu"}},
+    "trainer": {
+      "_target": "srforge.training.trainers.PyTorchTrainer",
+      "params": {"epochs": 2, "model": "${ref:model}",
+                 "training_epoch_runner": "${ref:training_runner}",
+                 "validation_epoch_runner": "${ref:validation_runner}",
+                 "training_criterion": "${ref:loss}",
+                 "validation_criterion": "${ref:loss}",
+                 "lr_scheduler": "${ref:lr_scheduler}",
+                 "stop_condition": {
+                   "_target": "ValidationLossDidNotImprove",
+                   "params": {"patience": 5, "min_delta": 0.0}}}}})json");
+  json["data"]["train"]["file"] = DigitsFile();
+  json["data"]["val"]["file"] = DigitsFile();
+  TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.trainer().position().epoch, 2);
+  // Three batches an epoch, two steps.
+  EXPECT_EQ(run.trainer().position().step, 4);
+}
+
+}  // namespace
+}  // namespace epochd::engine
