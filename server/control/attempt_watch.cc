@@ -113,6 +113,12 @@ bool AttemptWatch::MarkGone(const job::WorkerId& worker,
   return true;
 }
 
+void AttemptWatch::PostponeDrain(const job::WorkerId& worker,
+                                 fleet::SteadyTime now) {
+  const auto it = reports_.find(worker);
+  if (it != reports_.end()) it->second.ended_at = now;
+}
+
 bool AttemptWatch::IsGoneOn(const job::WorkerId& worker) const {
   const Report* report = Find(worker);
   return report != nullptr && report->gone;

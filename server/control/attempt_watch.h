@@ -43,6 +43,10 @@ class AttemptWatch {
   // No process of it can be alive there, whatever the agent said last.
   bool MarkGone(const job::WorkerId& worker, const std::string& message);
 
+  // Its agent could not hand in lines up to now, so the time for that begins
+  // anew.
+  void PostponeDrain(const job::WorkerId& worker, fleet::SteadyTime now);
+
   bool IsGoneOn(const job::WorkerId& worker) const;
   // Whether all ranks there have ended or are gone.
   bool IsOverOn(const job::WorkerId& worker) const;

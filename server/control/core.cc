@@ -175,6 +175,12 @@ void Core::Commit() {
       if (touched.before != nullptr) dirty_jobs_.insert(id);
     }
     must_schedule_ = true;
+    for (const job::JobId id : active_) {
+      LiveJob& live = live_.at(id);
+      for (const auto& worker : WorkersOf(live.job->LiveAttempt())) {
+        live.watch.PostponeDrain(worker, now_);
+      }
+    }
     transaction_.Drop();
     retry_at_ = now_ + kRetryInterval;
     if (fatal_.ok() && !absl::IsResourceExhausted(status)) {
@@ -220,6 +226,11 @@ void Core::TakeOver(const Transaction::Touched& touched) {
   const bool same_attempt =
       old_attempt && attempt && old_attempt->number == attempt->number;
 
+  if (!touched.before || touched.before->state != job->state) {
+    spdlog::info("{}: {} ({}){}{}", id.ResourceName(), Name(job->state),
+                 Name(job->reason), job->message.empty() ? "" : ": ",
+                 job->message);
+  }
   board_.PublishJob(job, touched.events);
   if (!same_attempt || old_attempt->state != attempt->state) {
     for (const auto& worker : WorkersOf(old_attempt)) {

@@ -160,6 +160,8 @@ class Core {
   std::set<job::JobId> dirty_jobs_;
   std::set<job::WorkerId> dirty_workers_;
   bool must_schedule_ = true;
+  // Registered, but the store does not know.
+  std::set<job::WorkerId> unsaved_workers_;
 
   // What was sent last, and its number.
   int64_t desired_version_ = 0;

@@ -54,7 +54,13 @@ void Core::Register(Registration registration, fleet::SteadyTime at,
     }
   }
   if (registered->newest) TakeIn(id, registration.observed);
-  if (!before || !(*before == after)) transaction_.SetWorker(after);
+  // A registration that could not be stored is known in memory all the same, so
+  // the agent's next try looks like nothing new.
+  const bool unsaved = unsaved_workers_.erase(id) > 0;
+  if (!before || !(*before == after) || unsaved) {
+    transaction_.SetWorker(after);
+    transaction_.OnDrop([this, id] { unsaved_workers_.insert(id); });
+  }
   if (registered->new_incarnation) board_.Supersede(id, after.incarnation);
   // Devices and labels may be others than before.
   shown_states_.erase(id);

@@ -39,6 +39,9 @@ void Core::MarkGoneRanks(LiveJob& live, const job::Job& job) {
   // whose fault the silence is: their own lease is what ended them.
   const bool asked_for = job.state == JobState::kStopping;
   for (const job::RankPlacement& rank : job.LiveAttempt()->ranks) {
+    if (fleet_.IsSilent(rank.worker, now_)) {
+      live.watch.PostponeDrain(rank.worker, now_);
+    }
     if (asked_for ? fleet_.CertainlyEnded(rank.worker, term, now_)
                   : fleet_.LostFor(rank.worker, term, now_)) {
       live.watch.MarkGone(

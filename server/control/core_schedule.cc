@@ -8,7 +8,6 @@
 #include "fmt/format.h"
 #include "server/control/core.h"
 #include "server/job/restart.h"
-#include "spdlog/spdlog.h"
 
 namespace epochd::control {
 
@@ -34,7 +33,6 @@ void Core::Schedule() {
         num_ranks == 1 ? "" : "s",
         workers.size() == 1 ? workers.begin()->name()
                             : fmt::format("{} workers", workers.size()));
-    spdlog::info("{}: {}", id.ResourceName(), message);
     Decide(id, number,
            job::AttemptStateChanged{job::AttemptState::kAssigned,
                                     job::AttemptReason::kUnspecified,

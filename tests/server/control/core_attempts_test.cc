@@ -212,6 +212,23 @@ TEST_F(CoreAttemptsTest, ALostWorkerIsReplacedAndFenced) {  // P-16, R-13
   EXPECT_GT(rig_.board().GetStats().num_fenced, 0);
 }
 
+TEST_F(CoreAttemptsTest, LinesOfASilentWorkerAreWaitedForWhileItIsNotLost) {
+  auto spec = Spec();
+  spec->restart.worker_lost_after = absl::Minutes(10);
+  Begin(spec);
+  const auto ended = [&](bool drained) {
+    return Seen(Attempt(), AttemptState::kEnded, AttemptReason::kCompleted,
+                drained);
+  };
+  ASSERT_TRUE(rig_.Beat("a", {ended(false)}).ok());
+  rig_.Pass(absl::Minutes(9));
+  ASSERT_TRUE(rig_.Beat("a", {ended(false)}).ok());
+  EXPECT_FALSE(rig_.View(id_).job->IsTerminal());
+  // It can hand them in now, but does not.
+  PassBeating(absl::Seconds(61), ended(false));
+  EXPECT_EQ(rig_.State(id_), JobState::kSucceeded);
+}
+
 TEST_F(CoreAttemptsTest, ANewBootEndsTheOldAttemptAtOnce) {
   Begin();
   Run();

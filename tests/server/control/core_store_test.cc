@@ -100,6 +100,18 @@ TEST(CoreStoreTest, ABrokenStoreEndsTheProcessNotTheTruth) {  // R-22
   EXPECT_EQ(rig.State(id), JobState::kQueued);
 }
 
+TEST(CoreStoreTest, ARegistrationThatCouldNotBeStoredIsStoredWithTheNextTry) {
+  Rig rig;
+  ASSERT_TRUE(rig.Register("a", 1, "old").ok());
+  rig.store().FailWith(Full());
+  EXPECT_EQ(rig.Register("a", 1, "new").status().code(),
+            Code::kResourceExhausted);
+  rig.store().FailWith(absl::OkStatus());
+  ASSERT_TRUE(rig.Register("a", 1, "new").ok());
+  rig.Restart();
+  EXPECT_TRUE(rig.Beat("a", {}, "new").ok());
+}
+
 TEST(CoreStoreTest, ADrainThatCouldNotBeStoredIsTakenBack) {
   Rig rig;
   ASSERT_TRUE(rig.Register("a", 1).ok());

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hundreds of simulated coordinators, each with other bad luck.
+// EPOCHD_SIM_SEEDS=n runs more of them, EPOCHD_SIM_SEED=s just one.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "tests/sim/world.h"
+
+namespace epochd::sim {
+namespace {
+
+int64_t FromEnvironment(const char* name, int64_t otherwise) {
+  const char* text = std::getenv(name);
+  return text == nullptr ? otherwise : std::atoll(text);
+}
+
+TEST(SimTest, InvariantsHoldWhateverGoesWrong) {
+  const int64_t first = FromEnvironment("EPOCHD_SIM_SEED", 1);
+  const int64_t number = std::getenv("EPOCHD_SIM_SEED") != nullptr
+                             ? 1
+                             : FromEnvironment("EPOCHD_SIM_SEEDS", 300);
+  int64_t num_whole = 0;
+  for (int64_t seed = first; seed < first + number; ++seed) {
+    SCOPED_TRACE("EPOCHD_SIM_SEED=" + std::to_string(seed));
+    World world(seed);
+    world.Run();
+    num_whole += world.num_whole();
+    if (HasFailure()) break;
+  }
+  // The runs are not so bad that nothing is left to check.
+  EXPECT_GT(num_whole, HasFailure() ? 0 : number / 2);
+}
+
+TEST(SimTest, TheSameSeedGivesTheSameRun) {
+  for (uint64_t seed = 1; seed <= 3; ++seed) {
+    World first(seed);
+    World second(seed);
+    first.Run();
+    second.Run();
+    EXPECT_EQ(first.Trace(), second.Trace()) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace epochd::sim
