@@ -142,7 +142,9 @@ std::string Legend(const std::vector<Curve>& curves, const PlotOptions& options,
 }  // namespace
 
 std::string RenderPlot(const std::vector<Curve>& curves,
-                       const PlotOptions& options, const Style& style) {
+                       const PlotOptions& options, const Style& given_style) {
+  Style style = given_style;
+  style.unicode = style.unicode && (style.color || curves.size() == 1);
   Range x_range;
   Range y_range;
   for (const Curve& curve : curves) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Curves with axes as text: braille dots (2 by 4 to a column), or one letter
-// per curve where only ASCII can be shown. Stateless.
+// per curve where only ASCII can be shown, or no colour tells several curves
+// apart. Stateless.
 #pragma once
 
 #include <string>

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <memory>
+
+#include "client/epochctl/command.h"
+#include "client/epochctl/exit_code.h"
+#include "client/epochctl/interrupt.h"
+#include "client/epochctl/log_filter.h"
+#include "client/epochctl/words.h"
+
+namespace epochd::epochctl {
+namespace {
+
+struct Flags {
+  std::string job;
+  int rank = 0;
+  int attempt = 0;
+  int tail = 0;
+  bool follow = false;
+};
+
+int Run(Context& context, const Flags& flags) {
+  const Interrupt interrupt;
+  auto client = context.Connect();
+  if (!client.ok()) return context.Fail(client.status());
+  client::LogOptions options;
+  options.rank = flags.rank;
+  options.attempt = flags.attempt;
+  options.tail_bytes = flags.tail;
+  options.follow = flags.follow;
+  options.stream.stop = interrupt.token();
+  // A terminal is not driven by what a job writes; files get every byte.
+  const bool is_filtered = context.out_style.is_terminal;
+  LogFilter filter;
+  int attempt = 0;
+  const auto state = (*client)->ReadLogs(
+      JobName(flags.job), options, [&](const v1::LogChunk& chunk) {
+        if (chunk.attempt() != attempt) {
+          if (attempt != 0) {
+            context.out << filter.Finish() << std::flush;
+            context.err << "--- attempt " << chunk.attempt() << " ---\n";
+          }
+          attempt = chunk.attempt();
+        }
+        context.out << (is_filtered ? filter.Filter(chunk.data())
+                                    : chunk.data())
+                    << std::flush;
+        if (chunk.truncated()) {
+          context.Warn("the log was cut at its size limit");
+        }
+        return context.out.good();
+      });
+  context.out << filter.Finish() << std::flush;
+  if (state.ok()) return flags.follow ? OutcomeCode(*state) : kOk;
+  if (interrupt.signal() != 0) {
+    context.err << "\ndetached; the job goes on: epochctl logs -f "
+                << Id(flags.job) << "\n";
+    return interrupt.ExitCode();
+  }
+  const int code = context.Fail(state.status());
+  return code == kNotFound && flags.follow ? kJobNotFound : code;
+}
+
+}  // namespace
+
+Command JobLogsCommand() {
+  const auto flags = std::make_shared<Flags>();
+  return {"job logs",
+          "logs",
+          "Print what a rank wrote; with -f the exit code tells how the job "
+          "ended",
+          {"epochctl logs JOB", "epochctl logs -f JOB --rank 1"},
+          {{"job", &flags->job, "Id of the job", {}, true},
+           {"-f,--follow", &flags->follow,
+            "Go on until the job ends; Ctrl-C detaches"},
+           {"--rank", &flags->rank, "Which rank (0)"},
+           {"--attempt", &flags->attempt, "Which attempt; 0: all"},
+           {"--tail", &flags->tail, "The last so many bytes; 0: all"}},
+          [flags](Context& context) { return Run(context, *flags); }};
+}
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <condition_variable>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <thread>
+
+#include "client/epochctl/catalogue_source.h"
+#include "client/epochctl/command.h"
+#include "client/epochctl/exit_code.h"
+#include "client/epochctl/interrupt.h"
+#include "client/epochctl/local_cluster.h"
+#include "client/epochctl/outcome.h"
+#include "client/epochctl/submit.h"
+#include "client/epochctl/watch_job.h"
+#include "client/epochctl/words.h"
+#include "net/channel.h"
+#include "program/home.h"
+
+namespace epochd::epochctl {
+namespace {
+
+// What a cancelled job gets to end in.
+constexpr absl::Duration kCancelGrace = absl::Seconds(45);
+
+struct Flags {
+  std::string file;
+  std::vector<std::string> set;
+  bool plot = false;
+  std::string folder;
+};
+
+// HOME/runs/digits-20260131-120000-3f2a.
+std::string NewFolder(const std::string& job, absl::Time now) {
+  std::random_device random;
+  char suffix[8];
+  snprintf(suffix, sizeof(suffix), "%04x", random() & 0xffffU);
+  return program::HomeDir() + "/runs/" + job + "-" +
+         absl::FormatTime("%Y%m%d-%H%M%S", now, absl::LocalTimeZone()) + "-" +
+         suffix;
+}
+
+int NumCpus(const v1::JobSpec& spec) {
+  const v1::Resources& resources = spec.resources();
+  const int wanted =
+      std::max(resources.replicas().max(), 1) * std::max(resources.cpus(), 1);
+  return std::max(wanted,
+                  static_cast<int>(std::thread::hardware_concurrency()));
+}
+
+// Sends a cancellation and follows the job to its end, so that its processes
+// are gone in good order.
+void Cancel(const Context& context, client::Client& client,
+            const std::string& job, int64_t after) {
+  context.err << "stopping the job, as its coordinator ends with this command; "
+                 "again to end at once\n";
+  const auto cancelled = client.CancelJob(job, client::NewRequestId());
+  if (!cancelled.ok() || client::IsTerminal(cancelled->state())) return;
+  client::WatchOptions watch;
+  watch.after = after;
+  watch.without_progress = true;
+  watch.stream.give_up_after = absl::Seconds(2);
+  std::stop_source stop;
+  watch.stream.stop = stop.get_token();
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  const std::jthread timer([&](const std::stop_token& done) {
+    std::unique_lock lock(mutex);
+    wake.wait_for(lock, done, absl::ToChronoNanoseconds(kCancelGrace),
+                  [] { return false; });
+    if (!done.stop_requested()) stop.request_stop();
+  });
+  // What it came to is asked by no one any more.
+  client.WatchEvents(job, watch, [](const v1::Event&) { return true; })
+      .IgnoreError();
+}
+
+// Everything between the start of the programs and their end.
+int RunJob(Context& context, const Flags& flags, client::JobFile& file,
+           LocalCluster& cluster, const Interrupt& interrupt) {
+  context.settings = SettingsFlags();
+  context.settings.server = cluster.server();
+  context.settings.token_file = cluster.token_file();
+  net::ChannelOptions options;
+  options.server = cluster.server();
+  const auto token = net::LoadToken(cluster.token_file());
+  if (!token.ok()) return context.Fail(token.status());
+  options.token = *token;
+  const auto channel = net::MakeChannel(options);
+  if (!channel.ok()) return context.Fail(channel.status());
+  client::Client client(*channel);
+
+  const auto job = SubmitFile(client, file, client::NewRequestId(), false);
+  if (!job.ok()) {
+    if (PrintViolations(context, file, job.status())) return kInvalid;
+    return context.Fail(job.status());
+  }
+  if (!context.quiet && context.format != Format::kJson) {
+    context.err << Safe(job->name()) << " " << Word(job->state()) << "\n";
+  }
+  History history;
+  WatchJobOptions watch;
+  watch.stop = interrupt.token();
+  watch.silent =
+      context.format == Format::kJson || context.format == Format::kYaml;
+  const auto state = FollowJob(context, client, job->name(), watch, history);
+  if (!state.ok()) {
+    if (interrupt.signal() != 0) {
+      Cancel(context, client, job->name(), 0);
+      return interrupt.ExitCode();
+    }
+    if (const absl::Status check = cluster.Check(); !check.ok()) {
+      context.Fail(check);
+      return kFailed;
+    }
+    return context.Fail(state.status());
+  }
+  const auto last = client.GetJob(job->name());
+  if (!last.ok()) return context.Fail(last.status());
+  if (context.PrintMessage(*last)) return OutcomeCode(*state);
+  if ((flags.plot || context.out_style.is_terminal) &&
+      !history.Names().empty()) {
+    PlotLayout layout;
+    layout.width = std::min(context.out_style.width, 100);
+    context.out << RenderPlots(history, {}, layout, context.out_style) << "\n";
+  }
+  context.out << OutcomeText(*last, history) << std::flush;
+  return OutcomeCode(*state);
+}
+
+int Run(Context& context, const Flags& flags) {
+  // Before any thread exists.
+  const Interrupt interrupt;
+  const auto catalogue = InstalledCatalogue(context);
+  if (!catalogue.ok()) {
+    context.Warn("no component catalogue, the job is checked by the trainer: " +
+                 std::string(catalogue.status().message()));
+  }
+  Loaded loaded = LoadForUse(context, flags.file, flags.set,
+                             catalogue.ok() ? &*catalogue : nullptr);
+  if (loaded.exit_code) return *loaded.exit_code;
+
+  LocalCluster::Options options;
+  options.bin_dir = context.bin_dir;
+  options.folder =
+      flags.folder.empty()
+          ? NewFolder(loaded.file.spec.display_name(), context.now())
+          : std::filesystem::absolute(flags.folder).string();
+  options.cpus = NumCpus(loaded.file.spec);
+  options.stop = interrupt.token();
+  auto cluster = LocalCluster::Start(options);
+  if (!cluster.ok()) {
+    if (interrupt.signal() != 0) return interrupt.ExitCode();
+    context.Fail(cluster.status());
+    return kFailed;
+  }
+  return RunJob(context, flags, loaded.file, **cluster, interrupt);
+}
+
+}  // namespace
+
+Command RunCommand() {
+  const auto flags = std::make_shared<Flags>();
+  return {"run",
+          "",
+          "Train here and now: coordinator, worker and job in one command",
+          {"epochctl run examples/digits.yaml",
+           "epochctl run job.yaml --set resources.replicas=2 --plot"},
+          {{"file",
+            &flags->file,
+            "Job file, YAML or JSON; - is stdin",
+            {},
+            true,
+            true},
+           {"--set", &flags->set, "FIELD=VALUE to change, more than once"},
+           {"--plot", &flags->plot,
+            "Draw the curves at the end, also when no terminal is there"},
+           {"--folder",
+            &flags->folder,
+            "Where all that is kept goes (EPOCHD_HOME/runs/...)",
+            {},
+            false,
+            true}},
+          [flags](Context& context) { return Run(context, *flags); }};
+}
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An event as one line for people, safe to print. Stateless.
+#pragma once
+
+#include <string>
+
+#include "epochd/v1/job.pb.h"
+
+namespace epochd::epochctl {
+
+// Kind of event: "job_state", "epoch_finished".
+std::string EventKind(const v1::Event& event);
+
+// What it says; empty when there is nothing to say of it.
+std::string EventText(const v1::Event& event);
+
+// "train/loss 0.1234  val/accuracy 0.9750".
+std::string MetricsText(
+    const google::protobuf::Map<std::string, double>& metrics);
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/epochctl/history.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "client/epochctl/words.h"
+
+namespace epochd::epochctl {
+namespace {
+
+// What "val/accuracy" measures: "accuracy".
+std::string Measured(const std::string& name) {
+  const size_t slash = name.find('/');
+  return slash == std::string::npos ? name : name.substr(slash + 1);
+}
+
+}  // namespace
+
+void History::Add(const v1::Event& event) {
+  if (event.has_epoch_finished()) {
+    for (const auto& [name, value] : event.epoch_finished().metrics()) {
+      metrics_[name][event.epoch_finished().epoch()] = value;
+    }
+  } else if (event.has_checkpoint_saved()) {
+    const v1::Checkpoint& checkpoint = event.checkpoint_saved().checkpoint();
+    // A removal is told by the same message.
+    if (checkpoint.best() && !checkpoint.removed()) best_ = checkpoint;
+  } else if (event.has_training_ended()) {
+    ended_ = event.training_ended();
+  }
+}
+
+std::vector<std::string> History::Names() const {
+  std::vector<std::string> names;
+  for (const auto& [name, points] : metrics_) names.push_back(name);
+  return names;
+}
+
+std::vector<terminal::Curve> History::Curves(
+    const std::vector<std::string>& names) const {
+  std::vector<terminal::Curve> curves;
+  for (const auto& [name, points] : metrics_) {
+    if (!names.empty() &&
+        std::find(names.begin(), names.end(), name) == names.end()) {
+      continue;
+    }
+    terminal::Curve curve;
+    curve.name = Safe(name);
+    for (const auto& [epoch, value] : points) {
+      curve.points.emplace_back(static_cast<double>(epoch), value);
+    }
+    curves.push_back(std::move(curve));
+  }
+  return curves;
+}
+
+std::string RenderPlots(const History& history,
+                        const std::vector<std::string>& names,
+                        const PlotLayout& layout,
+                        const terminal::Style& style) {
+  // Groups in order; "" sorts the loss first.
+  std::map<std::string, std::vector<terminal::Curve>> groups;
+  for (terminal::Curve& curve : history.Curves(names)) {
+    const std::string measured = Measured(curve.name);
+    groups[measured == "loss" ? "" : measured].push_back(std::move(curve));
+  }
+  std::string result;
+  for (const auto& [measured, curves] : groups) {
+    terminal::PlotOptions options;
+    options.title = measured.empty() ? "loss" : measured;
+    options.x_label = "epoch";
+    options.width = layout.width;
+    options.height = layout.height;
+    options.log_y = layout.log_y;
+    if (!result.empty()) result += "\n";
+    result += terminal::RenderPlot(curves, options, style);
+  }
+  return result;
+}
+
+}  // namespace epochd::epochctl

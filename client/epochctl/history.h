@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a job's events tell of its training: a curve per metric, the best, what
+// was written where. Built event by event; one thread.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "client/terminal/plot.h"
+#include "client/terminal/style.h"
+#include "epochd/v1/job.pb.h"
+
+namespace epochd::epochctl {
+
+class History {
+ public:
+  void Add(const v1::Event& event);
+
+  // Curves of the metrics named, or of all; a later attempt's epoch replaces
+  // an earlier one's.
+  std::vector<terminal::Curve> Curves(
+      const std::vector<std::string>& names) const;
+  std::vector<std::string> Names() const;
+  // Set once training ended.
+  const std::optional<v1::TrainingEnded>& ended() const { return ended_; }
+  // Newest checkpoint that was called the best.
+  const std::optional<v1::Checkpoint>& best() const { return best_; }
+
+ private:
+  std::map<std::string, std::map<int64_t, double>> metrics_;
+  std::optional<v1::TrainingEnded> ended_;
+  std::optional<v1::Checkpoint> best_;
+};
+
+struct PlotLayout {
+  int width = 80;
+  int height = 12;
+  bool log_y = false;
+};
+
+// One plot for each thing measured (loss, accuracy, ...), its phases together,
+// loss first.
+std::string RenderPlots(const History& history,
+                        const std::vector<std::string>& names,
+                        const PlotLayout& layout, const terminal::Style& style);
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// epochctl: the command line client.
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <iostream>
+#include <string>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "client/epochctl/command_line.h"
+#include "client/terminal/style.h"
+#include "net/grpc_log.h"
+#include "program/logging.h"
+
+int main(int argc, char** argv) {
+  using epochd::epochctl::Context;
+  // A reader that went away (`epochctl ps | head`) ends us quietly.
+  signal(SIGPIPE, SIG_DFL);
+  epochd::program::LoggingOptions logging;
+  logging.program = "epochctl";
+  logging.level = "error";
+  if (!epochd::program::SetUpLogging(logging).ok()) return 1;
+  epochd::net::ForwardGrpcLog();
+
+  const auto environment = [](const char* name) { return std::getenv(name); };
+  std::error_code error;
+  Context context{
+      .out = std::cout,
+      .err = std::cerr,
+      .environment = environment,
+      .now = [] { return absl::Now(); },
+      .bin_dir = std::filesystem::read_symlink("/proc/self/exe", error)
+                     .parent_path()
+                     .string(),
+      .out_style =
+          epochd::terminal::DetectStyle(STDOUT_FILENO, "auto", environment),
+      .err_style =
+          epochd::terminal::DetectStyle(STDERR_FILENO, "auto", environment)};
+  const int code = epochd::epochctl::RunCommandLine(
+      std::vector<std::string>(argv + 1, argv + argc), context);
+  std::cout.flush();
+  return code;
+}

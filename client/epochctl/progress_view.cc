@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/epochctl/progress_view.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "client/epochctl/event_text.h"
+#include "client/epochctl/words.h"
+#include "client/terminal/bar.h"
+#include "client/terminal/human.h"
+#include "client/terminal/width.h"
+#include "proto/wire/time.h"
+
+namespace epochd::epochctl {
+
+using terminal::Color;
+
+ProgressView::ProgressView(std::ostream& out, const terminal::Style& style,
+                           std::function<absl::Time()> now)
+    : style_(style), now_(std::move(now)), line_(out, style.is_terminal) {}
+
+void ProgressView::Say(const std::string& line) { line_.Print(line); }
+
+void ProgressView::Add(const v1::Event& event) {
+  time_ = event.has_time() ? wire::FromProto(event.time()) : now_();
+  switch (event.body_case()) {
+    case v1::Event::kProgress:
+      ShowProgress(event.progress());
+      return;
+    case v1::Event::kEpochFinished:
+      ShowEpoch(event.epoch_finished());
+      return;
+    case v1::Event::kTrainingBegan: {
+      const v1::TrainingBegan& began = event.training_began();
+      total_epochs_ = began.total_epochs();
+      began_ = time_;
+      begin_done_ =
+          static_cast<double>(std::max<int64_t>(began.initial_epoch() - 1, 0));
+      line_.Print(EventText(event));
+      return;
+    }
+    case v1::Event::kNotice: {
+      const auto severity = event.notice().severity();
+      const Color color = severity == v1::Notice::SEVERITY_ERROR ? Color::kRed
+                          : severity == v1::Notice::SEVERITY_WARNING
+                              ? Color::kYellow
+                              : Color::kDim;
+      line_.Print(style_.Paint(EventText(event), color));
+      return;
+    }
+    case v1::Event::kJobState:
+      line_.Print(style_.Paint(EventText(event),
+                               StateCell(event.job_state().state()).color));
+      return;
+    case v1::Event::kAttemptState:
+      // What goes well is told by the job's states and the epochs.
+      if (event.attempt() > 1 ||
+          event.attempt_state().state() == v1::ATTEMPT_STATE_ASSIGNED ||
+          (event.attempt_state().state() == v1::ATTEMPT_STATE_ENDED &&
+           event.attempt_state().reason() != v1::ATTEMPT_REASON_COMPLETED)) {
+        line_.Print(EventText(event));
+      }
+      return;
+    case v1::Event::kTrainingEnded:
+      line_.Print(EventText(event));
+      return;
+    default:
+      return;
+  }
+}
+
+void ProgressView::ShowProgress(const v1::Progress& progress) {
+  if (!style_.is_terminal) return;
+  const int64_t total_epochs =
+      progress.total_epochs() > 0 ? progress.total_epochs() : total_epochs_;
+  terminal::Bar bar;
+  const std::string total = std::to_string(total_epochs);
+  bar.label =
+      "epoch " +
+      terminal::PadLeft(std::to_string(progress.epoch()), total.size()) + "/" +
+      total + " " + terminal::PadRight(Safe(progress.phase()), 5);
+  bar.done = static_cast<double>(progress.batch());
+  bar.total = static_cast<double>(progress.batches());
+  bar.text = "loss " + terminal::HumanNumber(progress.loss());
+  if (progress.samples_per_second() > 0) {
+    bar.text +=
+        "  " + terminal::HumanCount(progress.samples_per_second()) + "/s";
+  }
+  const double in_epoch = bar.total > 0 ? bar.done / bar.total : 0;
+  const double done = static_cast<double>(progress.epoch() - 1) +
+                      (progress.phase() == "train" ? in_epoch : 1);
+  const absl::Duration left = TimeLeft(done, static_cast<double>(total_epochs));
+  if (left < absl::InfiniteDuration()) {
+    bar.text += "  ETA " + terminal::HumanDuration(left);
+  }
+  line_.Show(terminal::RenderBar(bar, style_));
+}
+
+void ProgressView::ShowEpoch(const v1::EpochFinished& epoch) {
+  const std::string total = std::to_string(total_epochs_);
+  std::string text =
+      "epoch " + terminal::PadLeft(std::to_string(epoch.epoch()), total.size());
+  if (total_epochs_ > 0) text += "/" + total;
+  text += "  " + MetricsText(epoch.metrics());
+  if (epoch.samples_per_second() > 0) {
+    text += "  " + terminal::HumanCount(epoch.samples_per_second()) + "/s";
+  }
+  const absl::Duration left = TimeLeft(static_cast<double>(epoch.epoch()),
+                                       static_cast<double>(total_epochs_));
+  if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {
+    text += "  ETA " + terminal::HumanDuration(left);
+  }
+  line_.Print(text);
+}
+
+absl::Duration ProgressView::TimeLeft(double done, double total) const {
+  if (began_ == absl::InfinitePast() || done <= begin_done_ || total < done) {
+    return absl::InfiniteDuration();
+  }
+  return (time_ - began_) * ((total - done) / (done - begin_done_));
+}
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Follows a job to its end, as watch, submit --watch, wait and run do.
+#pragma once
+
+#include <stop_token>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "client/api/client.h"
+#include "client/epochctl/context.h"
+#include "client/epochctl/history.h"
+#include "client/epochctl/progress_view.h"
+
+namespace epochd::epochctl {
+
+struct WatchJobOptions {
+  int64_t after = 0;
+  // Only the state that it ends in.
+  bool silent = false;
+  std::stop_token stop;
+};
+
+// Shows events on `context.err` until the job is terminal; CANCELLED when
+// stopped. With -o json the events go to `context.out`, one a line.
+absl::StatusOr<v1::JobState> FollowJob(const Context& context,
+                                       client::Client& client,
+                                       const std::string& job,
+                                       const WatchJobOptions& options,
+                                       History& history);
+
+// The whole of watch: Ctrl-C detaches and says so; gives the exit code.
+int WatchAndReport(const Context& context, client::Client& client,
+                   const std::string& job, const WatchJobOptions& options);
+
+}  // namespace epochd::epochctl

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/epochctl/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+
+#include "client/epochctl/command.h"
+#include "client/epochctl/exit_code.h"
+#include "tests/client/epochctl/harness.h"
+
+namespace epochd::epochctl {
+namespace {
+
+using ::testing::HasSubstr;
+
+class CommandLineTest : public CommandTest {};
+
+TEST_F(CommandLineTest, HelpsWithExamplesBeforeTheOptions) {
+  EXPECT_EQ(Run({"--help"}), kOk);
+  const std::string help = out();
+  EXPECT_LT(help.find("epochctl run examples/digits.yaml"),
+            help.find("--server"));
+  EXPECT_THAT(help, HasSubstr("List jobs"));
+  EXPECT_EQ(Run({"job", "list", "--help"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("epochctl ps --state running"));
+  EXPECT_THAT(out(), HasSubstr("--selector"));
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(CommandLineTest, ExplainsWhatMakesNoSense) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string message;
+  };
+  const std::vector<Case> cases = {
+      {{}, "subcommand is required"},
+      {{"jbo", "list"}, "did you mean 'job'?"},
+      {{"job", "lst"}, "did you mean 'list'?"},
+      {{"submti", "x"}, "did you mean 'submit'?"},
+      {{"job", "get"}, "job is required"},
+      {{"ps", "-o", "xml"}, "xml"},
+      {{"ps", "--state", "happy"}, "happy"},
+      {{"completion", "tcsh"}, "tcsh"},
+      {{"logs", "a", "--rank", "x"}, "x"},
+      {{"ps", "-l", "team"}, "--selector: expected KEY=VALUE, got 'team'"},
+      {{"job", "wait", "a", "--timeout", "soon"}, "expected a duration"},
+  };
+  for (const Case& c : cases) {
+    EXPECT_EQ(Run(c.arguments), kUsage) << c.message;
+    EXPECT_THAT(err(), HasSubstr(c.message));
+    EXPECT_EQ(out(), "");
+  }
+}
+
+TEST_F(CommandLineTest, PrintsVersionsWithoutACoordinator) {
+  EXPECT_EQ(Run({"--version"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("epochctl"));
+  EXPECT_EQ(Run({"version", "--client", "-o", "json"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("\"client\""));
+}
+
+TEST(Commands, AreNamedAndExplained) {
+  std::set<std::string> names;
+  for (const Command& command : AllCommands()) {
+    EXPECT_TRUE(names.insert(command.path).second) << command.path;
+    if (!command.alias.empty()) {
+      EXPECT_TRUE(names.insert(command.alias).second) << command.alias;
+    }
+    EXPECT_FALSE(command.summary.empty()) << command.path;
+    EXPECT_FALSE(command.examples.empty()) << command.path;
+    for (const Option& option : command.options) {
+      EXPECT_FALSE(option.help.empty()) << command.path << option.names;
+    }
+  }
+  for (const char* flat :
+       {"run", "ps", "logs", "stop", "status", "submit", "watch"}) {
+    EXPECT_TRUE(names.contains(flat)) << flat;
+  }
+}
+
+TEST(ExitCode, TellsClassesOfFailureApart) {
+  EXPECT_EQ(ExitCode(absl::OkStatus()), 0);
+  EXPECT_EQ(ExitCode(absl::UnknownError("")), 1);
+  EXPECT_EQ(ExitCode(absl::NotFoundError("")), 3);
+  EXPECT_EQ(ExitCode(absl::UnauthenticatedError("")), 4);
+  EXPECT_EQ(ExitCode(absl::PermissionDeniedError("")), 4);
+  EXPECT_EQ(ExitCode(absl::UnavailableError("")), 5);
+  EXPECT_EQ(ExitCode(absl::DeadlineExceededError("")), 5);
+  EXPECT_EQ(ExitCode(absl::AbortedError("")), 6);
+  EXPECT_EQ(ExitCode(absl::FailedPreconditionError("")), 6);
+  EXPECT_EQ(ExitCode(absl::InvalidArgumentError("")), 7);
+  EXPECT_EQ(ExitCode(absl::CancelledError("")), 130);
+}
+
+TEST(ExitCode, TellsWhatBecameOfAJob) {
+  EXPECT_EQ(OutcomeCode(v1::JOB_STATE_SUCCEEDED), 0);
+  EXPECT_EQ(OutcomeCode(v1::JOB_STATE_FAILED), 100);
+  EXPECT_EQ(OutcomeCode(v1::JOB_STATE_RUNNING), 101);
+  EXPECT_EQ(OutcomeCode(v1::JOB_STATE_CANCELLED), 103);
+}
+
+}  // namespace
+}  // namespace epochd::epochctl

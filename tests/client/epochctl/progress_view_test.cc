@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "client/epochctl/progress_view.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+#include <string>
+
+namespace epochd::epochctl {
+namespace {
+
+class ProgressViewTest : public testing::Test {
+ protected:
+  std::string Show(bool is_terminal) {
+    std::ostringstream out;
+    terminal::Style style;
+    style.is_terminal = is_terminal;
+    style.width = 80;
+    absl::Time now = absl::FromUnixSeconds(0);
+    {
+      ProgressView view(out, style, [&now] { return now; });
+      v1::Event event;
+      event.mutable_job_state()->set_state(v1::JOB_STATE_RUNNING);
+      event.mutable_job_state()->set_reason(v1::JOB_REASON_TRAINING);
+      view.Add(event);
+      event.mutable_training_began()->set_total_epochs(30);
+      event.mutable_training_began()->set_initial_epoch(1);
+      event.mutable_training_began()->set_train_samples(1437);
+      event.mutable_training_began()->set_parameters(17226);
+      view.Add(event);
+      now += absl::Seconds(1);
+      v1::Progress& progress = *event.mutable_progress();
+      progress.set_epoch(1);
+      progress.set_phase("train");
+      progress.set_batch(10);
+      progress.set_batches(20);
+      progress.set_loss(1.25);
+      progress.set_samples_per_second(12345);
+      view.Add(event);
+      now += absl::Seconds(1);
+      v1::EpochFinished& epoch = *event.mutable_epoch_finished();
+      epoch.set_epoch(1);
+      (*epoch.mutable_metrics())["val/accuracy"] = 0.5;
+      (*epoch.mutable_metrics())["train/loss"] = 1.5;
+      epoch.set_samples_per_second(12345);
+      view.Add(event);
+      event.mutable_notice()->set_severity(v1::Notice::SEVERITY_WARNING);
+      event.mutable_notice()->set_text("slow\x1b[2J disk");
+      view.Add(event);
+      view.Finish();
+    }
+    return out.str();
+  }
+};
+
+constexpr const char* kState = "RUNNING (training)\n";
+constexpr const char* kBegan =
+    "training 30 epochs, 1437 samples, 17.2k parameters\n";
+constexpr const char* kEpoch =
+    "epoch  1/30  train/loss 1.5000  val/accuracy 0.5000  12.3k/s  ETA 58s\n";
+constexpr const char* kNotice = "rank 0: slow\\x1b[2J disk\n";
+constexpr const char* kBar =
+    "epoch  1/30 train [###########............]  50%  loss 1.2500  12.3k/s  "
+    "ETA "
+    "59s";
+
+TEST_F(ProgressViewTest, WritesALinePerEpochWhereThereIsNoTerminal) {
+  EXPECT_EQ(Show(false), std::string(kState) + kBegan + kEpoch + kNotice);
+}
+
+TEST_F(ProgressViewTest, RedrawsOneBarOnATerminal) {
+  const std::string erase = "\r\x1b[K";
+  EXPECT_EQ(Show(true), kState + std::string(kBegan) + erase + kBar + erase +
+                            kEpoch + erase + kBar + erase + kNotice + erase +
+                            kBar + erase);
+}
+
+}  // namespace
+}  // namespace epochd::epochctl
