@@ -2,6 +2,8 @@
 #include "client/epochctl/catalogue_markdown.h"
 
 #include <algorithm>
+#include <cmath>
+#include <cstdint>
 #include <vector>
 
 namespace epochd::epochctl {
@@ -103,7 +105,8 @@ void AddComponent(const Component& component, std::string& out) {
 }
 
 std::string Bound(double value) {
-  return value == static_cast<double>(static_cast<int64_t>(value))
+  constexpr double kExact = 1e15;
+  return value == std::floor(value) && std::abs(value) < kExact
              ? std::to_string(static_cast<int64_t>(value))
              : Json(value).dump();
 }
