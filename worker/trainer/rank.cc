@@ -7,17 +7,20 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "hooks/checkpoint_saver.h"
 #include "hooks/metric_logger.h"
 #include "hooks/progress_reporter.h"
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/checkpoint/sha256.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/dist/gloo.h"
@@ -47,6 +50,17 @@ void TuneAllocator() {
   mallopt(M_MMAP_THRESHOLD, 32 << 20);
   mallopt(M_TRIM_THRESHOLD, 512 << 20);
   mallopt(M_TOP_PAD, 16 << 20);
+}
+
+// Of the parameters alone: ranks keep running statistics of their own.
+std::string WeightsHash(const engine::Model& model) {
+  engine::Sha256 hash;
+  for (const auto& [name, tensor] : model.Parameters()) {
+    const at::Tensor bytes = tensor.detach().cpu().contiguous();
+    hash.Update(name.data(), name.size());
+    hash.Update(bytes.const_data_ptr(), bytes.nbytes());
+  }
+  return hash.Finish();
 }
 
 class Rank {
@@ -80,6 +94,8 @@ class Rank {
   void StartOrResume();
   int Train();
   int Evaluate();
+  // Throws when the ranks, which must stay equal, have come apart.
+  void CompareWeights();
   void TellEnded(const char* outcome, const std::string& message);
 
   const keeper::RankRequest& request_;
@@ -226,8 +242,22 @@ int Rank::Train() {
     TellEnded("stopped", "stopped on request, with a checkpoint");
     return link::kStoppedWithCheckpoint;
   }
+  CompareWeights();
   TellEnded("completed", experiment_.trainer->stop_reason());
   return link::kDone;
+}
+
+void Rank::CompareWeights() {
+  const std::string own = WeightsHash(experiment_.trainer->model());
+  std::fprintf(stderr, "rank %d: weights sha256 %s\n", request_.rank,
+               own.c_str());
+  const std::vector<std::string> all = communicator_->Gather(own);
+  for (size_t rank = 0; rank < all.size(); ++rank) {
+    if (all[rank] == all.front()) continue;
+    throw engine::Error(engine::ErrorKind::kTraining,
+                        "weights: rank " + std::to_string(rank) +
+                            " ended with others than rank 0");
+  }
 }
 
 int Rank::Evaluate() {
