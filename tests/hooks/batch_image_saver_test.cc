@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/batch_image_saver.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+#include <png.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "hooks/image_grid.h"
+#include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
+
+namespace epochd::hooks {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::Json;
+
+at::Tensor Decode(const std::string& png) {
+  png_image image{};
+  image.version = PNG_IMAGE_VERSION;
+  EXPECT_NE(png_image_begin_read_from_memory(&image, png.data(), png.size()),
+            0);
+  image.format = PNG_FORMAT_GRAY;
+  at::Tensor pixels = at::zeros({image.height, image.width}, at::kByte);
+  EXPECT_NE(
+      png_image_finish_read(&image, nullptr, pixels.data_ptr(), 0, nullptr), 0);
+  return pixels;
+}
+
+TEST(ImageGridTest, LaysImagesOutInRows) {
+  at::Tensor images = at::zeros({3, 1, 2, 2});
+  images[1].fill_(1.0);
+  images[2].fill_(0.5);
+  const at::Tensor grid = MakeGrid(images, 2, std::pair(0.0, 1.0));
+  EXPECT_EQ(grid.sizes(), (at::IntArrayRef{1, 5, 5}));
+  EXPECT_EQ(grid[0][0][0].item<int>(), 0);
+  EXPECT_EQ(grid[0][0][3].item<int>(), 255);
+  EXPECT_EQ(grid[0][0][2].item<int>(), 0);  // the line between
+  EXPECT_EQ(grid[0][3][0].item<int>(), 128);
+  EXPECT_TRUE(Decode(EncodePng(grid)).equal(grid[0]));
+}
+
+TEST(ImageGridTest, RefusesWhatIsNoImage) {
+  EXPECT_THROW(MakeGrid(at::zeros({3, 2, 4, 4}), 2, {}), engine::Error);
+  EXPECT_THROW(MakeGrid(at::zeros({3, 4}), 2, {}), engine::Error);
+}
+
+TEST(BatchImageSaverTest, SavesSamplesWithoutChangingTheTraining) {
+  Json json = engine::GanExperiment(4);
+  engine::TestRun plain(json);
+  plain.trainer().Start();
+  plain.trainer().Run();
+  const engine::TempFolder output;
+  json["hooks"] = {{{"type", "BatchImageSaver"},
+                    {"every", "2 epochs"},
+                    {"count", 16},
+                    {"columns", 4}}};
+  engine::TestRun run(json, output.path());
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_TRUE(run.Weights().equal(plain.Weights()));
+  EXPECT_FALSE(fs::exists(output / "images/epoch-0001.png"));
+  for (const char* name : {"images/epoch-0002.png", "images/epoch-0004.png"}) {
+    std::ifstream file(output / name, std::ios::binary);
+    const std::string png(std::istreambuf_iterator<char>(file), {});
+    ASSERT_FALSE(png.empty()) << name;
+    EXPECT_EQ(Decode(png).sizes(), (at::IntArrayRef{35, 35}));
+  }
+}
+
+}  // namespace
+}  // namespace epochd::hooks

@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/metric_logger.h"
+
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <map>
+
+#include "tests/worker/engine/digits_run.h"
+
+namespace epochd::hooks {
+namespace {
+
+namespace fs = std::filesystem;
+using engine::Json;
+
+std::string ReadAll(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+template <class Int>
+Int Fixed(std::string_view bytes) {
+  Int value = 0;
+  for (size_t i = 0; i < sizeof(Int); ++i) {
+    value |= Int{static_cast<unsigned char>(bytes[i])} << (8 * i);
+  }
+  return value;
+}
+
+uint64_t Varint(std::string_view& bytes) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = static_cast<unsigned char>(bytes.front());
+    bytes.remove_prefix(1);
+    value |= uint64_t{byte & 0x7fu} << shift;
+    if ((byte & 0x80) == 0) return value;
+  }
+}
+
+// Fields of a message by number, with the bytes of each.
+std::multimap<int, std::string> Fields(std::string_view message) {
+  std::multimap<int, std::string> fields;
+  while (!message.empty()) {
+    const uint64_t key = Varint(message);
+    size_t size = 0;
+    switch (key & 7) {
+      case 0: {
+        fields.emplace(key >> 3, std::to_string(Varint(message)));
+        continue;
+      }
+      case 1:
+        size = 8;
+        break;
+      case 2:
+        size = Varint(message);
+        break;
+      case 5:
+        size = 4;
+        break;
+      default:
+        ADD_FAILURE() << "wire type " << (key & 7);
+        return fields;
+    }
+    fields.emplace(key >> 3, message.substr(0, size));
+    message.remove_prefix(size);
+  }
+  return fields;
+}
+
+uint32_t Unmasked(uint32_t masked) {
+  const uint32_t rotated = masked - 0xa282ead8u;
+  return (rotated >> 17) | (rotated << 15);
+}
+
+std::vector<std::string> Records(std::string_view file) {
+  std::vector<std::string> records;
+  while (!file.empty()) {
+    const auto length = Fixed<uint64_t>(file);
+    EXPECT_EQ(Unmasked(Fixed<uint32_t>(file.substr(8))),
+              Crc32c(file.substr(0, 8)));
+    const std::string_view record = file.substr(12, length);
+    EXPECT_EQ(Unmasked(Fixed<uint32_t>(file.substr(12 + length))),
+              Crc32c(record));
+    records.emplace_back(record);
+    file.remove_prefix(16 + length);
+  }
+  return records;
+}
+
+TEST(Crc32cTest, GivesTheKnownValues) {
+  // Check value of the CRC-32C definition, and one of RFC 3720's.
+  EXPECT_EQ(Crc32c("123456789"), 0xe3069283u);
+  EXPECT_EQ(Crc32c(std::string(32, '\0')), 0x8a9136aau);
+}
+
+TEST(MetricLoggerTest, WritesALineAnEpoch) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(2), output.path());
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options()));
+  run.trainer().Start();
+  run.trainer().Run();
+  std::ifstream file(output / "metrics.jsonl");
+  std::vector<Json> lines;
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(Json::parse(line));
+  }
+  ASSERT_EQ(lines.size(), 2u);
+  EXPECT_EQ(lines[1]["epoch"], 2);
+  EXPECT_EQ(lines[1]["step"], 24);
+  EXPECT_GT(lines[1]["val/accuracy"].get<double>(), 0.3);
+  EXPECT_DOUBLE_EQ(lines[1]["learning_rate"].get<double>(), 0.003 * 0.7);
+}
+
+TEST(MetricLoggerTest, WritesAnEventFileThatCanBeReadBack) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(2), output.path());
+  engine::Scores last;
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options()));
+  run.trainer().on_epoch_finished.Bind(
+      [&](engine::TrainerContext& context) { last = context.scores; });
+  run.trainer().Start();
+  run.trainer().Run();
+  std::vector<fs::path> files;
+  for (const auto& each : fs::directory_iterator(output / "tensorboard")) {
+    files.push_back(each.path());
+  }
+  ASSERT_EQ(files.size(), 1u);
+  EXPECT_TRUE(files[0].filename().string().starts_with("events.out.tfevents."));
+  const std::vector<std::string> records = Records(ReadAll(files[0]));
+  ASSERT_EQ(records.size(), 3u);
+  EXPECT_EQ(Fields(records[0]).find(3)->second, "brain.Event:2");
+  const auto event = Fields(records[2]);
+  EXPECT_EQ(event.find(2)->second, "24");
+  std::map<std::string, float> scalars;
+  const auto summary = Fields(event.find(5)->second);
+  for (const auto& [field, bytes] : summary) {
+    const auto value = Fields(bytes);
+    scalars[value.find(1)->second] =
+        std::bit_cast<float>(Fixed<uint32_t>(value.find(2)->second));
+  }
+  for (const auto& [name, value] : last) {
+    EXPECT_FLOAT_EQ(scalars.at(name), static_cast<float>(value)) << name;
+  }
+}
+
+TEST(MetricLoggerTest, TellsOfStepsWhenAskedTo) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(1), output.path());
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options{.every_steps = 5}));
+  run.trainer().Start();
+  run.trainer().Run();
+  const std::vector<Json> told = run.sink.Of("metrics");
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[1]["step"], 10);
+  EXPECT_GT(told[1]["metrics"]["train/step_loss"].get<double>(), 0.0);
+}
+
+TEST(MetricLoggerTest, SaysOnceThatItCannotWrite) {
+  const engine::TempFolder output;
+  std::ofstream(output / "file") << "not a folder";
+  engine::TestRun run(engine::DigitsExperiment(2), output / "file/below");
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options()));
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.sink.Of("notice").size(), 1u);
+}
+
+}  // namespace
+}  // namespace epochd::hooks

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/progress_reporter.h"
+
+#include <gtest/gtest.h>
+
+#include <chrono>
+
+#include "tests/worker/engine/digits_run.h"
+
+namespace epochd::hooks {
+namespace {
+
+using engine::Json;
+
+TEST(ProgressReporterTest, TellsOfTheRunInOrder) {
+  engine::TestRun run(engine::DigitsExperiment(2));
+  run.trainer().AddHook(std::make_shared<ProgressReporter>(
+      ProgressReporter::Options{.num_parameters = 1210, .resumed_from = ""}));
+  run.trainer().Start();
+  run.trainer().Run();
+  std::vector<std::string> types;
+  for (const auto& [type, fields] : run.sink.events) {
+    if (type != "progress") types.push_back(type);
+  }
+  EXPECT_EQ(types, (std::vector<std::string>{
+                       "training_began", "epoch_started", "first_step",
+                       "epoch_finished", "epoch_started", "epoch_finished"}));
+  const Json began = run.sink.Of("training_began")[0];
+  EXPECT_EQ(began["total_epochs"], 2);
+  EXPECT_EQ(began["initial_epoch"], 1);
+  EXPECT_EQ(began["train_batches"], 12);
+  EXPECT_EQ(began["parameters"], 1210);
+  EXPECT_EQ(run.sink.Of("first_step")[0]["step"], 1);
+  const Json finished = run.sink.Of("epoch_finished")[1];
+  EXPECT_EQ(finished["epoch"], 2);
+  EXPECT_TRUE(finished["metrics"].contains("val/accuracy"));
+  EXPECT_DOUBLE_EQ(finished["learning_rates"]["optimizer"].get<double>(),
+                   0.003 * 0.7);
+}
+
+TEST(ProgressReporterTest, TellsOfProgressAtMostFourTimesASecond) {
+  engine::TestRun run(engine::DigitsExperiment(30));
+  run.trainer().AddHook(
+      std::make_shared<ProgressReporter>(ProgressReporter::Options()));
+  run.trainer().Start();
+  const auto began = std::chrono::steady_clock::now();
+  run.trainer().Run();
+  const std::chrono::duration<double> lasted =
+      std::chrono::steady_clock::now() - began;
+  const auto told = static_cast<double>(run.sink.Of("progress").size());
+  EXPECT_GE(told, 1);
+  EXPECT_LE(told, lasted.count() * 4 + 1);
+}
+
+TEST(ProgressReporterTest, SpellsOutALossThatIsNoNumber) {
+  Json json = engine::DigitsExperiment(1);
+  json["optimizer"] = {{"type", "SGD"}, {"lr", 1e30}};
+  json["hooks"] = Json::array();
+  engine::TestRun run(json);
+  run.trainer().AddHook(
+      std::make_shared<ProgressReporter>(ProgressReporter::Options()));
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.sink.Of("epoch_finished")[0]["metrics"]["train/loss"], "NaN");
+}
+
+}  // namespace
+}  // namespace epochd::hooks

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <random>
+
+#include "tests/worker/trainer/attempt.h"
+#include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/link/command_socket.h"
+#include "worker/link/exit_code.h"
+
+namespace epochd::trainer {
+namespace {
+
+at::Tensor FinalWeights(const Attempt& attempt) {
+  const std::vector<std::string> paths = attempt.Checkpoints();
+  if (paths.empty()) return {};
+  std::vector<at::Tensor> all;
+  for (const auto& each : engine::ReadCheckpoint(paths.front()).model) {
+    all.push_back(each.tensor.flatten());
+  }
+  return at::cat(all);
+}
+
+TEST(RankTest, TrainsAndTellsInLines) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(2));
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kDone);
+  std::vector<std::string> types;
+  for (const Json& line : attempt.Lines()) {
+    if (line["type"] != "progress") types.push_back(line["type"]);
+    EXPECT_EQ(line["rank"], 0);
+    EXPECT_TRUE(line["time"].is_number());
+  }
+  EXPECT_EQ(types,
+            (std::vector<std::string>{
+                "started", "training_began", "epoch_started", "first_step",
+                "epoch_finished", "checkpoint_saved", "epoch_started",
+                "epoch_finished", "checkpoint_saved", "training_ended"}));
+  const Json ended = attempt.Lines("training_ended")[0];
+  EXPECT_EQ(ended["outcome"], "completed");
+  EXPECT_EQ(ended["epochs"], 2);
+  EXPECT_EQ(ended["best"]["name"], "val/accuracy");
+  for (const char* output : {"checkpoints", "metrics", "tensorboard"}) {
+    EXPECT_TRUE(
+        std::filesystem::exists(ended["outputs"][output].get<std::string>()))
+        << output;
+  }
+}
+
+TEST(RankTest, StopsWithACheckpointOnSigterm) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
+  attempt.Start();
+  ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+  kill(attempt.pid(0), SIGTERM);
+  EXPECT_EQ(attempt.ExitCode(0), link::kStoppedWithCheckpoint);
+  EXPECT_EQ(attempt.Lines("training_ended")[0]["outcome"], "stopped");
+  ASSERT_FALSE(attempt.Checkpoints().empty());
+  EXPECT_NO_THROW(engine::ReadCheckpoint(attempt.Checkpoints().front()));
+}
+
+TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {
+  for (int world_size : {1, 2}) {
+    const Json experiment = engine::DigitsExperiment(12);
+    const engine::TempFolder straight_root;
+    Attempt straight(straight_root.path(), 1, experiment);
+    straight.spec.world_size = world_size;
+    straight.Start();
+    for (int rank = 0; rank < world_size; ++rank) {
+      ASSERT_EQ(straight.ExitCode(rank), link::kDone);
+    }
+    const engine::TempFolder root;
+    std::mt19937 random(17);
+    std::vector<std::string> resume;
+    at::Tensor weights;
+    for (int number = 1; number <= 8; ++number) {
+      Attempt attempt(root.path(), number, experiment);
+      attempt.spec.world_size = world_size;
+      attempt.spec.checkpoints.every = {
+          .epochs = {}, .steps = 7, .seconds = {}};
+      attempt.spec.checkpoints.keep_last = 100;
+      attempt.spec.resume = resume;
+      attempt.Start();
+      if (number < 5) {
+        // Killed after some number of checkpoints, wherever it then is.
+        attempt.WaitForLines("checkpoint_saved", 1 + random() % 3);
+        kill(attempt.pid(static_cast<int>(random()) & (world_size - 1)),
+             SIGKILL);
+      }
+      bool done = true;
+      for (int rank = 0; rank < world_size; ++rank) {
+        done &= attempt.ExitCode(rank) == link::kDone;
+      }
+      const std::vector<std::string> saved = attempt.Checkpoints();
+      resume.insert(resume.begin(), saved.begin(), saved.end());
+      if (done) {
+        weights = FinalWeights(attempt);
+        break;
+      }
+    }
+    ASSERT_TRUE(weights.defined());
+    EXPECT_TRUE(weights.equal(FinalWeights(straight))) << world_size;
+  }
+}
+
+TEST(RankTest, SkipsABrokenCheckpointAndSaysSo) {
+  const engine::TempFolder root;
+  Attempt first(root.path(), 1, engine::DigitsExperiment(2));
+  first.Start();
+  ASSERT_EQ(first.ExitCode(0), link::kDone);
+  std::vector<std::string> resume = first.Checkpoints();
+  ASSERT_EQ(resume.size(), 2u);
+  std::filesystem::resize_file(resume[0] + "/model.safetensors", 100);
+  Attempt second(root.path(), 2, engine::DigitsExperiment(2));
+  second.spec.resume = resume;
+  second.Start();
+  EXPECT_EQ(second.ExitCode(0), link::kDone);
+  const Json notice = second.Lines("notice").at(0);
+  EXPECT_NE(notice["text"].get<std::string>().find(resume[0]),
+            std::string::npos);
+  const Json began = second.Lines("training_began").at(0);
+  EXPECT_EQ(began["resumed_from"], resume[1]);
+  EXPECT_EQ(began["initial_epoch"], 2);
+}
+
+TEST(RankTest, SavesAndFencesAsCommanded) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
+  attempt.spec.checkpoints.every = {};
+  attempt.spec.self_fence_after = 120;
+  attempt.Start();
+  ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+  const std::string control =
+      link::ControlPath(link::RankDir(attempt.dir(), 0));
+  EXPECT_TRUE(link::CommandSocket::Send(control, {.name = "checkpoint"}));
+  EXPECT_TRUE(attempt.WaitForLines("checkpoint_saved", 1));
+  // A lease that ended long ago.
+  EXPECT_TRUE(
+      link::CommandSocket::Send(control, {.name = "lease", .deadline_ns = 1}));
+  EXPECT_EQ(attempt.ExitCode(0), link::kSelfFenced);
+}
+
+TEST(RankTest, NamesTheMissingFileAndTheHost) {
+  const engine::TempFolder root;
+  Json experiment = engine::DigitsExperiment(1);
+  experiment["data"]["train"]["file"] = "/no/such/digits.csv.gz";
+  Attempt attempt(root.path(), 1, experiment);
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kBadSpec);
+  char host[256] = "";
+  gethostname(host, sizeof(host) - 1);
+  const std::string message = attempt.Lines("training_ended")[0]["message"];
+  EXPECT_NE(message.find("experiment.data.train.file"), std::string::npos);
+  EXPECT_NE(message.find("/no/such/digits.csv.gz"), std::string::npos);
+  EXPECT_NE(message.find(host), std::string::npos);
+}
+
+TEST(RankTest, RefusesAGanOnTwoRanks) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::GanExperiment(1));
+  attempt.spec.world_size = 2;
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kBadSpec);
+  EXPECT_EQ(attempt.ExitCode(1), link::kBadSpec);
+}
+
+TEST(RankTest, MeasuresATrainedModel) {
+  const engine::TempFolder root;
+  Attempt train(root.path(), 1, engine::DigitsExperiment(2));
+  train.Start();
+  ASSERT_EQ(train.ExitCode(0), link::kDone);
+  const Json best = train.Lines("training_ended")[0]["best"];
+  Json experiment = engine::DigitsExperiment(2);
+  experiment["task"] = "validate";
+  experiment["load_from"] = "job/j1/best";
+  Attempt validate(root.path(), 2, experiment);
+  validate.Start();
+  EXPECT_EQ(validate.ExitCode(0), link::kDone);
+  EXPECT_EQ(validate.Lines("metrics").at(0)["metrics"]["val/accuracy"],
+            best["value"]);
+}
+
+}  // namespace
+}  // namespace epochd::trainer
