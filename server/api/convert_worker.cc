@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "catalogue/catalogue.h"
 #include "proto/wire/status.h"
 #include "proto/wire/time.h"
@@ -140,7 +141,10 @@ v1::Worker ToProto(const fleet::WorkerView& view) {
   out.mutable_labels()->insert(view.record.labels.begin(),
                                view.record.labels.end());
   *out.mutable_register_time() = wire::ToProto(view.record.register_time);
-  *out.mutable_last_seen_time() = wire::ToProto(view.last_seen_time);
+  // A restarted coordinator has not seen it yet.
+  if (view.last_seen_time != absl::InfinitePast()) {
+    *out.mutable_last_seen_time() = wire::ToProto(view.last_seen_time);
+  }
   out.set_catalogue_sha256(view.record.catalogue_sha256);
   out.set_memory_bytes(view.record.memory_bytes);
   return out;

@@ -41,7 +41,10 @@ std::string LastWords(const std::string& rank_dir) {
   std::string words = link::LastError(link::EventsPath(rank_dir));
   if (words.empty()) words = LastLogLine(link::LogPath(rank_dir));
   // Cuts first: what the cut tears is made printable then.
-  if (words.size() > kMaxWords) words = words.substr(0, kMaxWords) + " ...";
+  if (words.size() > kMaxWords) {
+    words.resize(kMaxWords);
+    words += " ...";
+  }
   return program::EscapeControls(words);
 }
 
