@@ -136,7 +136,11 @@ void Core::BeginTurn() {
 fleet::SteadyTime Core::Settle() {
   now_ = clock_.Steady();
   fleet_.Tick(now_);
-  const bool may_decide = fatal_.ok() && (!retry_at_ || *retry_at_ <= now_);
+  // While the store is full our own decisions wait, but not when something else
+  // is to be committed: a worker's new boot may not become durable without the
+  // end of what ran there before.
+  const bool may_decide = fatal_.ok() && (!retry_at_ || *retry_at_ <= now_ ||
+                                          !transaction_.empty());
   if (now_ >= next_scan_) {
     next_scan_ = now_ + kScanInterval;
     for (const fleet::WorkerRecord* worker : fleet_.All()) {
@@ -145,7 +149,6 @@ fleet::SteadyTime Core::Settle() {
     dirty_jobs_.insert(active_.begin(), active_.end());
   }
   if (may_decide) {
-    retry_at_.reset();
     for (const job::JobId id : std::exchange(dirty_jobs_, {})) Reconcile(id);
     if (must_schedule_ || now_ >= next_backoff_end_) Schedule();
   }
@@ -168,7 +171,9 @@ void Core::Commit() {
     });
   }
   if (status.ok()) {
-    if (!batch.empty()) retry_at_.reset();
+    if (!batch.empty() || (retry_at_ && *retry_at_ <= now_)) {
+      retry_at_.reset();
+    }
     Committed();
   } else {
     for (const auto& [id, touched] : transaction_.touched()) {

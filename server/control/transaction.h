@@ -60,6 +60,11 @@ class Transaction {
   const std::map<OffsetKey, int64_t>& offsets() const { return offsets_; }
   const std::vector<job::JobId>& deleted() const { return deleted_; }
 
+  // Nothing to commit.
+  bool empty() const {
+    return jobs_.empty() && requests_.empty() && workers_.empty() &&
+           offsets_.empty() && deleted_.empty();
+  }
   // Everything, for the store.
   store::Batch ToBatch() const;
   // Forgets all after a commit; Drop runs the undo steps first, newest first.

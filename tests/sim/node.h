@@ -32,7 +32,7 @@ class Node {
     std::function<void(control::Registration, fleet::SteadyTime sent)> reg;
     std::function<void(control::Heartbeat, fleet::SteadyTime sent)> beat;
     std::function<void(control::EventLines)> lines;
-    // A rank process of this attempt starts to run, or is no more.
+    // A rank process of this attempt starts to run.
     std::function<void(job::AttemptId)> process_began;
   };
 

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "spdlog/spdlog.h"
+
 namespace epochd::sim {
 namespace {
 
@@ -136,6 +138,7 @@ void World::RunUntil(fleet::SteadyTime until) {
 // --------------------------------------------------------------
 
 void World::StartCoordinator() {
+  Say("coordinator starts");
   watches_.clear();
   core_.reset();
   ++life_;
@@ -149,12 +152,13 @@ void World::StartCoordinator() {
 }
 
 void World::WatchDesired(Node& node) {
+  // A stream belongs to the agent that opened it.
+  const std::string incarnation = node.incarnation();
   auto watch = core_->board().WatchDesired(
-      job::WorkerId(node.name()), job::Incarnation(node.incarnation()),
-      [this, &node](
+      job::WorkerId(node.name()), job::Incarnation(incarnation),
+      [this, &node, incarnation](
           absl::StatusOr<std::shared_ptr<const control::DesiredState>> news) {
         if (!news.ok()) return;
-        const std::string incarnation = node.incarnation();
         Send(node.name(), [this, &node, incarnation, desired = *news] {
           if (node.incarnation() != incarnation) return;
           node.OnDesired(desired, std::nullopt, now());
@@ -206,6 +210,10 @@ void World::AddNode(int number) {
   };
   After(dice_.Between(absl::ZeroDuration(), kTick),
         Ticker{this, nodes_.back().get()});
+}
+
+void World::Say(const std::string& what) const {
+  spdlog::info("[{}] {}", absl::FormatDuration(now().since_origin()), what);
 }
 
 void World::OnRegistration(Node& node,
@@ -263,6 +271,7 @@ void World::OnLines(Node& node, const control::EventLines& lines) {
 }
 
 void World::OnProcessBegan(const Node& node, const job::AttemptId& attempt) {
+  Say(node.name() + " begins " + attempt.ResourceName());
   // I4: no process of another attempt of this job is alive anywhere.
   for (const auto& other : nodes_) {
     for (const job::AttemptId& alive : other->Alive()) {
@@ -322,12 +331,15 @@ void World::Nemesis() {
   Node& node = *nodes_[dice_.Below(static_cast<int>(nodes_.size()))];
   switch (dice_.Below(7)) {
     case 0:
+      Say("kill agent of " + node.name());
       return node.KillAgent(now());
     case 1:
+      Say("reboot " + node.name());
       silences_[node.name()].longest = absl::InfiniteDuration();
       return node.Reboot(now());
     case 2: {
       const std::string name = node.name();
+      Say("cut off " + name);
       cut_off_.insert(name);
       const auto length = dice_.Between(absl::Seconds(1), absl::Seconds(90));
       return After(length, [this, name] { cut_off_.erase(name); });
@@ -336,6 +348,7 @@ void World::Nemesis() {
       // Also between a commit and its answer: those are lost.
       return StartCoordinator();
     case 4: {
+      Say("store is full");
       store_.FailWith(absl::ResourceExhaustedError("full"));
       const auto length = dice_.Between(absl::Seconds(1), absl::Seconds(10));
       return After(length, [this] { store_.FailWith(absl::OkStatus()); });
@@ -344,6 +357,7 @@ void World::Nemesis() {
       return clock_.JumpWall(
           dice_.Between(-absl::Hours(240), absl::Hours(240)));
     default:
+      Say("cut off all");
       for (const auto& other : nodes_) {
         const std::string name = other->name();
         cut_off_.insert(name);

@@ -65,6 +65,8 @@ class World {
               fleet::SteadyTime sent);
   void OnLines(Node& node, const control::EventLines& lines);
   void OnProcessBegan(const Node& node, const job::AttemptId& attempt);
+  // Into the log, for whoever follows one seed.
+  void Say(const std::string& what) const;
   void Submit(size_t request);
   void Nemesis();
   void Client();

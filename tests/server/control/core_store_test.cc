@@ -112,6 +112,22 @@ TEST(CoreStoreTest, ARegistrationThatCouldNotBeStoredIsStoredWithTheNextTry) {
   EXPECT_TRUE(rig.Beat("a", {}, "new").ok());
 }
 
+TEST(CoreStoreTest, ANewBootIsNotStoredWithoutTheEndOfWhatRanBefore) {
+  Rig rig;
+  ASSERT_TRUE(rig.Register("a", 1, "1", "boot").ok());
+  const job::AttemptId attempt{rig.Submit(Spec())->job->id,
+                               job::AttemptNumber(1)};
+  ASSERT_TRUE(rig.Beat("a", {Seen(attempt, AttemptState::kStarting)}).ok());
+  rig.store().FailWith(Full());
+  EXPECT_FALSE(rig.Register("a", 1, "2", "another").ok());
+  rig.store().FailWith(absl::OkStatus());
+  ASSERT_TRUE(rig.Register("a", 1, "2", "another").ok());
+  rig.Restart();
+  // The new boot must not start the old attempt once more.
+  EXPECT_EQ(rig.View(attempt.job).job->LiveAttempt(), nullptr);
+  EXPECT_TRUE((*rig.Beat("a", {}, "2"))->attempts.empty());
+}
+
 TEST(CoreStoreTest, ADrainThatCouldNotBeStoredIsTakenBack) {
   Rig rig;
   ASSERT_TRUE(rig.Register("a", 1).ok());
