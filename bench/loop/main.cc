@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs one loop once and prints a line `RESULT {...}`; run.py runs them all.
+//
+//   loop_bench raw|fused|epochd|shipped ready|loader|thread [steps]
+#include <ATen/Parallel.h>
+#include <stdlib.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <string_view>
+
+#include "bench/loop/epochd_loop.h"
+#include "bench/loop/raw_loop.h"
+
+namespace epochd::bench {
+namespace {
+
+class ScratchFolder {
+ public:
+  ScratchFolder() {
+    std::string pattern =
+        std::filesystem::temp_directory_path() / "epochd-bench-XXXXXX";
+    path_ = mkdtemp(pattern.data());
+  }
+  ~ScratchFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
+
+double ResidentMebibytes() {
+  std::ifstream statm("/proc/self/statm");
+  double total = 0;
+  double resident = 0;
+  statm >> total >> resident;
+  return resident * 4096 / (1 << 20);
+}
+
+int Run(std::string_view loop, std::string_view source, int64_t steps) {
+  at::set_num_threads(1);
+  Workload workload;
+  if (steps > 0) workload.steps = steps;
+  const Batches batches = source == "ready"    ? Batches::kReady
+                          : source == "thread" ? Batches::kThread
+                                               : Batches::kLoader;
+  const Data data = MakeData(workload);
+  const ScratchFolder scratch;
+  const bool by_hand = loop == "raw" || loop == "fused";
+  const Result result =
+      by_hand ? RunRawLoop(workload, data, batches, loop == "fused")
+              : RunEpochdLoop(workload, data, batches, loop == "shipped",
+                              scratch.path());
+  std::printf("RESULT {\"us\": %.4f, \"checksum\": %.17g, \"VmRSS\": %.1f}\n",
+              result.microseconds, Checksum(result.weights),
+              ResidentMebibytes());
+  return 0;
+}
+
+}  // namespace
+}  // namespace epochd::bench
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(
+        stderr,
+        "usage: %s raw|fused|epochd|shipped ready|loader|thread [steps]\n",
+        argv[0]);
+    return 2;
+  }
+  try {
+    return epochd::bench::Run(argv[1], argv[2],
+                              argc > 3 ? std::atoll(argv[3]) : 0);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/loop/workload.h"
+
+#include <ATen/ATen.h>
+
+namespace epochd::bench {
+
+Data MakeData(const Workload& workload) {
+  at::manual_seed(1);
+  const int64_t rows = workload.NumBatches() * Workload::kBatchSize;
+  // Two statements: the order of the draws is part of the stream.
+  at::Tensor input = at::randn({rows, Workload::kFeatures});
+  at::Tensor target = at::randint(0, Workload::kClasses, {rows}, at::kLong);
+  return {std::move(input), std::move(target)};
+}
+
+Data ReadyBatch(const Data& data, int64_t batch) {
+  const int64_t begin = batch * Workload::kBatchSize;
+  const int64_t end = begin + Workload::kBatchSize;
+  return {data.input.slice(0, begin, end), data.target.slice(0, begin, end)};
+}
+
+double Checksum(const std::vector<at::Tensor>& weights) {
+  double sum = 0;
+  for (const at::Tensor& each : weights) {
+    sum += each.detach().to(at::kDouble).abs().sum().item<double>();
+  }
+  return sum;
+}
+
+}  // namespace epochd::bench
