@@ -17,8 +17,7 @@ RUN apt-get update \
 COPY --chown=0:0 bin/epochd bin/epochctl /usr/local/bin/
 COPY --chown=0:0 share/epochd/ /usr/local/share/epochd/
 # A program that misses a library fails here, not on the cluster.
-RUN ["/usr/local/bin/epochd", "--version"]
-RUN ["/usr/local/bin/epochctl", "--help"]
+RUN epochd --version && epochctl --version
 LABEL org.opencontainers.image.title="epochd coordinator" \
       org.opencontainers.image.licenses="Apache-2.0"
 USER 65532:65532

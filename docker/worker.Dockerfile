@@ -23,9 +23,7 @@ COPY --chown=0:0 share/epochd/ /usr/local/share/epochd/
 COPY --chown=0:0 bin/epochd-worker bin/epochd-trainer bin/epochctl \
      bin/epochd-worker-health /usr/local/bin/
 # A program that misses a library fails here, not on the cluster.
-RUN ["/usr/local/bin/epochd-worker", "--version"]
-RUN ["/usr/local/bin/epochd-trainer", "--version"]
-RUN ["/usr/local/bin/epochctl", "--help"]
+RUN epochd-worker --version && epochd-trainer --version && epochctl --version
 LABEL org.opencontainers.image.title="epochd worker (CPU)" \
       org.opencontainers.image.licenses="Apache-2.0"
 USER 65532:65532
