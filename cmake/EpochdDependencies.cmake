@@ -68,9 +68,20 @@ target_link_libraries(
   Threads::Threads)
 target_link_options(epochd_torch INTERFACE -Wl,--allow-shlib-undefined)
 
-# epochd::torch_cuda adds the GPU half, for the GPU module alone.
-set(epochd_nccl_header ${EPOCHD_PREFIX}/nvidia/nccl/include/nccl.h)
-if(EXISTS ${EPOCHD_TORCH}/lib/libtorch_cuda.so AND EXISTS ${epochd_nccl_header})
+# epochd::torch_cuda adds the GPU half, for the GPU module alone. Its headers
+# come from the wheels of scripts/setup --gpu, or from a CUDA toolkit.
+find_path(
+  EPOCHD_NCCL_INCLUDE nccl.h
+  HINTS ${EPOCHD_PREFIX}/nvidia/nccl/include $ENV{CUDA_HOME}/include
+        /usr/local/cuda/include
+  NO_DEFAULT_PATH)
+find_path(
+  EPOCHD_CUDA_INCLUDE cuda_runtime_api.h
+  HINTS ${EPOCHD_PREFIX}/nvidia/cu13/include $ENV{CUDA_HOME}/include
+        /usr/local/cuda/include
+  NO_DEFAULT_PATH)
+if(EXISTS ${EPOCHD_TORCH}/lib/libtorch_cuda.so AND EPOCHD_NCCL_INCLUDE
+   AND EPOCHD_CUDA_INCLUDE)
   set(epochd_gpu_found ON)
 else()
   set(epochd_gpu_found OFF)
@@ -100,7 +111,7 @@ if(EPOCHD_WITH_GPU)
   add_library(epochd::torch_cuda ALIAS epochd_torch_cuda)
   target_include_directories(
     epochd_torch_cuda SYSTEM INTERFACE
-    ${EPOCHD_PREFIX}/nvidia/cu13/include ${EPOCHD_PREFIX}/nvidia/nccl/include)
+    ${EPOCHD_CUDA_INCLUDE} ${EPOCHD_NCCL_INCLUDE})
   target_compile_definitions(epochd_torch_cuda INTERFACE USE_C10D_NCCL)
   target_link_libraries(
     epochd_torch_cuda INTERFACE epochd_torch epochd_imported_torch_cuda

@@ -45,9 +45,9 @@ class Cursor {
   const char** reached_;
 };
 
-class Handler : public nlohmann::json_sax<Json> {
+class JsonHandler : public nlohmann::json_sax<Json> {
  public:
-  Handler(std::string_view text, const char** reached, Document& document)
+  JsonHandler(std::string_view text, const char** reached, Document& document)
       : text_(text), reached_(reached), builder_(document) {}
 
   bool null() override { return Put(nullptr); }
@@ -176,7 +176,7 @@ class Handler : public nlohmann::json_sax<Json> {
 void ReadJson(std::string_view text, Document& document) {
   const char* reached = text.data();
   try {
-    Handler handler(text, &reached, document);
+    JsonHandler handler(text, &reached, document);
     Json::sax_parse(Cursor(text.data(), &reached),
                     Cursor(text.data() + text.size(), &reached), &handler);
   } catch (const Refused& refused) {

@@ -23,9 +23,9 @@ Position At(const YAML::Mark& mark) {
                         : Position{mark.line + 1, mark.column + 1};
 }
 
-class Handler : public YAML::EventHandler {
+class YamlHandler : public YAML::EventHandler {
  public:
-  explicit Handler(Document& document)
+  explicit YamlHandler(Document& document)
       : document_(document), builder_(document) {}
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -131,7 +131,7 @@ class Handler : public YAML::EventHandler {
 void ReadYaml(std::string_view text, Document& document) {
   std::istringstream stream{std::string(text)};
   try {
-    Handler handler(document);
+    YamlHandler handler(document);
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(handler)) {
     }
