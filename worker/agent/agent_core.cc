@@ -375,8 +375,10 @@ void AgentCore::Look(Attempt& attempt, absl::Time now) {
       rank.spooled = true;
       spool_.Add(attempt.name, rank.rank, rank.dir);
     }
-    if (before == RankStatus::Phase::kAbsent && attempt.stop_sent) {
-      // It showed up after the others were told.
+    // It may show up after the others were told.
+    if (before == RankStatus::Phase::kAbsent && attempt.fenced) {
+      runner_.Kill(rank.dir);
+    } else if (before == RankStatus::Phase::kAbsent && attempt.stop_sent) {
       runner_.Stop(rank.dir);
     }
     if (rank.status.phase == RankStatus::Phase::kEnded) {

@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
 #include <exception>
 #include <optional>
 #include <utility>
@@ -75,6 +76,8 @@ struct SpoolForwarder::Lane {
   std::thread thread;
   absl::BitGen random;
   std::map<std::string, int> watches;
+  // Passes so far; each begins with another rank.
+  size_t num_passes = 0;
   // Calls failed that often in a row; none is made before `next_try`.
   int num_failures = 0;
   absl::Time next_try = absl::InfinitePast();
@@ -173,6 +176,14 @@ void SpoolForwarder::Run(Lane& lane) {
       const absl::MutexLock lock(&mutex_);
       if (stopping_) return;
       ranks = ranks_;
+    }
+    if (!ranks.empty()) {
+      // A call that fails ends the pass: one rank whose calls always fail must
+      // not keep the others waiting for ever.
+      const size_t first = lane.num_passes++ % ranks.size();
+      std::rotate(ranks.begin(),
+                  ranks.begin() + static_cast<std::ptrdiff_t>(first),
+                  ranks.end());
     }
     bool any_active = false;
     bool more = false;
