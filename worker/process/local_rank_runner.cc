@@ -148,6 +148,12 @@ RankStatus LocalRankRunner::Observe(const std::string& rank_dir) {
     status.phase = RankStatus::Phase::kRunning;
     return status;
   }
+  // Without a descriptor, which the kernel may refuse, it lives all the same.
+  if (keeper::IsAlive(*keeper_record)) {
+    watched.keeper = *keeper_record;
+    status.phase = RankStatus::Phase::kRunning;
+    return status;
+  }
   // Looks again: it may have written the record just before it ended.
   if (const auto record = link::ReadExit(rank_dir)) return ended(*record);
   if (keeper::KillStrays(*keeper_record, rank_dir) > 0) {
@@ -169,9 +175,14 @@ void LocalRankRunner::ClosePidfd(Watched& watched) {
 }
 
 void LocalRankRunner::SignalKeeper(const std::string& rank_dir, int signal) {
-  const auto watched = watched_.find(rank_dir);
-  if (watched == watched_.end() || watched->second.pidfd < 0) return;
-  syscall(SYS_pidfd_send_signal, watched->second.pidfd, signal, nullptr, 0);
+  const auto found = watched_.find(rank_dir);
+  if (found == watched_.end()) return;
+  const Watched& watched = found->second;
+  if (watched.pidfd >= 0) {
+    syscall(SYS_pidfd_send_signal, watched.pidfd, signal, nullptr, 0);
+  } else if (keeper::IsAlive(watched.keeper)) {
+    kill(static_cast<pid_t>(watched.keeper.pid), signal);
+  }
 }
 
 void LocalRankRunner::Stop(const std::string& rank_dir) {
