@@ -89,9 +89,14 @@ class Rank {
   void TellStarted();
   void MakeCommunicator();
   void Build();
+  // Not for a run that goes on from a checkpoint: what `load_from` names may be
+  // gone by then.
+  void LoadInitialWeights();
   void AddHooks();
   // Goes on from the first checkpoint that can be read, or starts.
   void StartOrResume();
+  // Removes what earlier attempts were writing when they died.
+  void RemoveUnfinished();
   int Train();
   int Evaluate();
   // Throws when the ranks, which must stay equal, have come apart.
@@ -106,7 +111,6 @@ class Rank {
   c10::Device device_ = c10::Device(c10::kCPU);
   std::unique_ptr<engine::Communicator> communicator_;
   engine::Experiment experiment_;
-  std::shared_ptr<hooks::CheckpointSaver> saver_;
   std::shared_ptr<hooks::ProgressReporter> reporter_;
   std::string resumed_from_;
 };
@@ -152,11 +156,13 @@ void Rank::Build() {
                        .events = &sink_,
                        .output_dir = output_dir_,
                        .device = device_}});
-  if (!experiment_.load_from.empty()) {
-    engine::LoadModel(experiment_.trainer->model(),
-                      LoadWeights(experiment_.load_from, spec_.storage));
-  }
   watcher_.Watch(experiment_.trainer.get());
+}
+
+void Rank::LoadInitialWeights() {
+  if (experiment_.load_from.empty()) return;
+  engine::LoadModel(experiment_.trainer->model(),
+                    LoadWeights(experiment_.load_from, spec_.storage));
 }
 
 void Rank::AddHooks() {
@@ -187,6 +193,7 @@ void Rank::StartOrResume() {
   std::optional<engine::Snapshot> snapshot;
   // Rank 0 chooses for all, so that all go on from the same.
   if (communicator_->rank() == 0) {
+    RemoveUnfinished();
     for (const std::string& path : spec_.resume) {
       try {
         snapshot = engine::ReadCheckpoint(path);
@@ -209,10 +216,19 @@ void Rank::StartOrResume() {
   if (snapshot) {
     experiment_.trainer->Restore(*snapshot);
   } else {
+    LoadInitialWeights();
     experiment_.trainer->Start();
   }
   reporter_->set_options({.num_parameters = experiment_.num_parameters,
                           .resumed_from = resumed_from_});
+}
+
+void Rank::RemoveUnfinished() {
+  if (spec_.storage.empty()) return;
+  for (int64_t earlier = 1; earlier < spec_.attempt; ++earlier) {
+    engine::RemoveUnfinished(spec_.storage + "/" + spec_.job + "/attempt-" +
+                             std::to_string(earlier) + "/checkpoints");
+  }
 }
 
 void Rank::TellEnded(const char* outcome, const std::string& message) {
@@ -261,8 +277,13 @@ void Rank::CompareWeights() {
 }
 
 int Rank::Evaluate() {
+  LoadInitialWeights();
   const engine::Scores scores = experiment_.trainer->Evaluate(
       experiment_.task == "test" ? "test" : "val");
+  if (scores.empty() && watcher_.stop_requested()) {
+    TellEnded("stopped", "stopped on request, before the end of the pass");
+    return link::kStoppedWithCheckpoint;
+  }
   Json metrics = Json::object();
   for (const auto& [name, value] : scores) {
     metrics[name] = engine::FromNumber(value);

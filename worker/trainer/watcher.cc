@@ -117,7 +117,7 @@ void Watcher::Run() {
 }
 
 void Watcher::Obey(const link::Command& command) {
-  if (command.name == link::kLease) {
+  if (command.name == link::kLease && command.deadline_ns > 0) {
     deadline_ns_ = command.deadline_ns;
   } else if (command.name == link::kRecorded) {
     sink_.SetRecorded(command.offset);
