@@ -2,6 +2,7 @@
 #include "client/epochctl/local_cluster.h"
 
 #include <poll.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
@@ -59,6 +60,8 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     }
   }
   const std::string port_file = options.folder + "/port";
+  // One that was killed here before has left its own.
+  unlink(port_file.c_str());
   cluster->token_file_ = state + "/token";
   absl::StatusOr<std::unique_ptr<ChildProcess>> coordinator =
       ChildProcess::Start(
