@@ -70,6 +70,8 @@ bool LocalRankRunner::Poll(absl::Time now) {
   changed = ReadFolderEvents() || changed;
   std::erase_if(starters_,
                 [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+  std::erase_if(ended_keepers_,
+                [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
   warm_.Poll(now);
   if (warm_.fd() != warm_fd_in_epoll_) {
     // A closed descriptor has left the set by itself.
@@ -194,6 +196,9 @@ void LocalRankRunner::Kill(const std::string& rank_dir) {
 }
 
 void LocalRankRunner::Forget(const std::string& rank_dir) {
+  if (const auto keeper = link::ReadKeeper(rank_dir)) {
+    ended_keepers_.push_back(static_cast<pid_t>(keeper->pid));
+  }
   const auto watched = watched_.find(rank_dir);
   if (watched == watched_.end()) return;
   ClosePidfd(watched->second);

@@ -67,6 +67,8 @@ class LocalRankRunner final : public RankRunner {
   std::map<std::string, Watched> watched_;
   // Cold starters, which end as soon as their keeper is on its way.
   std::vector<pid_t> starters_;
+  // Collected where they are our children: when we are process 1.
+  std::vector<pid_t> ended_keepers_;
 };
 
 }  // namespace epochd::process
