@@ -55,7 +55,13 @@ Conclusion FindCause(const ConclusionInput& input) {
     if (cause == nullptr || IsEarlierCause(rank, *cause)) cause = &rank;
   }
   if (cause == nullptr) return {};
-  return {.reason = ReasonOf(link::MeaningOf(cause->exit)),
+  AttemptReason reason = ReasonOf(link::MeaningOf(cause->exit));
+  // Nobody asked the command to stop, so it may well do so each time: counts as
+  // a restart, else it would be started for ever.
+  if (input.is_command && reason == AttemptReason::kStoppedWithCheckpoint) {
+    reason = AttemptReason::kRankLost;
+  }
+  return {.reason = reason,
           .rank = cause->rank,
           .how = link::Describe(cause->exit)};
 }
