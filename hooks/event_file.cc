@@ -116,21 +116,4 @@ bool EventFile::AddScalars(
   return AddEvent(time, step, kSummaryField, summary);
 }
 
-bool EventFile::AddImage(double time, int64_t step, const std::string& tag,
-                         int64_t height, int64_t width, int64_t channels,
-                         const std::string& png) {
-  if (!Open(time)) return false;
-  std::string image;
-  AppendInt(1, height, image);
-  AppendInt(2, width, image);
-  AppendInt(3, channels, image);
-  AppendBytes(4, png, image);
-  std::string value;
-  AppendBytes(1, tag, value);
-  AppendBytes(4, image, value);
-  std::string summary;
-  AppendBytes(1, value, summary);
-  return AddEvent(time, step, kSummaryField, summary);
-}
-
 }  // namespace epochd::hooks

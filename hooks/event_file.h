@@ -24,9 +24,6 @@ class EventFile {
   // `time`: seconds since 1970. False: could not be written (disk full).
   bool AddScalars(double time, int64_t step,
                   const std::vector<std::pair<std::string, double>>& scalars);
-  bool AddImage(double time, int64_t step, const std::string& tag,
-                int64_t height, int64_t width, int64_t channels,
-                const std::string& png);
 
  private:
   struct Close {
