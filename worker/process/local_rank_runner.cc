@@ -196,8 +196,8 @@ void LocalRankRunner::Kill(const std::string& rank_dir) {
 }
 
 void LocalRankRunner::Forget(const std::string& rank_dir) {
-  if (const auto keeper = link::ReadKeeper(rank_dir)) {
-    ended_keepers_.push_back(static_cast<pid_t>(keeper->pid));
+  if (const auto record = link::ReadKeeper(rank_dir)) {
+    ended_keepers_.push_back(static_cast<pid_t>(record->pid));
   }
   const auto watched = watched_.find(rank_dir);
   if (watched == watched_.end()) return;
