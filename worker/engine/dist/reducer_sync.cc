@@ -75,16 +75,18 @@ class ReducerSync : public GradientSync {
   ~ReducerSync() override { reducer_->remove_autograd_hooks(); }
 
   void BeforeForward() override {
-    WithPeers("gradients", [&] {
-      reducer_->prepare_for_forward();
-      reducer_->rebuild_buckets();
-    });
+    reducer_->prepare_for_forward();
     BroadcastBuffers();
   }
 
   void Backward(const at::Tensor& loss, bool sync) override {
     if (sync) reducer_->prepare_for_backward({});
-    WithPeers("gradients", [&] { loss.backward(); });
+    WithPeers("gradients", [&] {
+      loss.backward();
+      // Regroups after the first step of all, not before the second, so that a
+      // checkpoint between the two holds what the second will use.
+      if (sync) reducer_->rebuild_buckets();
+    });
   }
 
   void BroadcastBuffers() override {
