@@ -75,8 +75,12 @@ class Loader : public BatchSource {
     made_.wait(lock, [&slot] { return slot.ready; });
     Slot taken = std::exchange(slot, Slot());
     ++next_taken_;
+    // Wakes a thread only for several batches: for small ones waking is the
+    // larger part of the cost.
+    const bool is_low =
+        next_made_ - next_taken_ <= static_cast<int64_t>(slots_.size()) / 2;
     lock.unlock();
-    wanted_.notify_one();
+    if (is_low) wanted_.notify_one();
     if (taken.error) std::rethrow_exception(taken.error);
     batch = std::move(taken.batch);
     return true;
