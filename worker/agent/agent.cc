@@ -180,8 +180,10 @@ absl::Status Agent::Run() {
   while (true) {
     now = SteadyNow();
     const absl::Time next = core_.Step(now);
+    // Decides first: what drains meanwhile is then in what is published last.
+    const bool ends = MayEnd(now);
     session_.Publish(core_.Observed());
-    if (MayEnd(now)) break;
+    if (ends) break;
     WaitForChange(std::min({next, now + absl::Seconds(1), end_deadline_}));
     RunTasks();
   }

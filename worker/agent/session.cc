@@ -142,7 +142,8 @@ bool Session::Beat() {
       callbacks_.renewed(sent);
       const absl::MutexLock lock(&mutex_);
       told_ = number;
-      return !stopping_;
+      // What was published during the call is still to be told.
+      return !stopping_ || published_ != told_;
     }
     if (num_failures == 0) {
       spdlog::warn("heartbeat: {}", std::string(desired.status().message()));

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <memory>
 
+#include "absl/cleanup/cleanup.h"
 #include "tests/worker/agent/fake_coordinator.h"
 #include "tests/worker/process/attempt_fixture.h"
 
@@ -110,6 +111,32 @@ TEST_F(SessionTest, TellsTheLastStateBeforeItStops) {
   EXPECT_TRUE(WaitFor([&] {
     return !coordinator_.Observed("jobs/a/attempts/1").name.empty();
   }));
+}
+
+TEST_F(SessionTest, TellsTheLastStateAlsoWhileACallIsInProgress) {
+  const std::string name = "jobs/a/attempts/1";
+  // Each round meets the call that tells kStopping at another moment.
+  for (int round = 0; round < 100; ++round) {
+    FakeCoordinator coordinator;
+    std::atomic<bool> registered{false};
+    Session session(
+        coordinator, worker_,
+        {.desired = [&](DesiredState,
+                        bool first) { registered = registered || first; },
+         .renewed = [](absl::Time) {},
+         .superseded = [] {}});
+    const absl::Cleanup shutdown = [&] { coordinator.Shutdown(); };
+    session.Start(One(AttemptState::kRunning));
+    ASSERT_TRUE(WaitFor([&] { return registered.load(); }));
+    session.Publish(One(AttemptState::kStopping));
+    ASSERT_TRUE(WaitFor([&] {
+      return coordinator.Observed(name).state == AttemptState::kStopping;
+    }));
+    session.Publish(One(AttemptState::kEnded));
+    session.Stop();
+    ASSERT_EQ(coordinator.Observed(name).state, AttemptState::kEnded)
+        << "round " << round;
+  }
 }
 
 }  // namespace
