@@ -51,8 +51,9 @@ int PollFd(int first, int second) {
 
 }  // namespace
 
-StopSignal::StopSignal()
-    : signal_fd_(BlockedSignalFd()),
+StopSignal::StopSignal(Again again)
+    : again_(again),
+      signal_fd_(BlockedSignalFd()),
       request_fd_(Checked(eventfd(0, EFD_CLOEXEC), "eventfd")),
       poll_fd_(PollFd(signal_fd_, request_fd_)) {}
 
@@ -85,6 +86,7 @@ Stop StopSignal::Wait() {
     absl::MutexLock lock(&mutex_);
     stop.reason = reason_;
   }
+  if (again_ == Again::kIgnored) return stop;
   const sigset_t set = StopSet();
   pthread_sigmask(SIG_UNBLOCK, &set, nullptr);
   return stop;

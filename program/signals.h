@@ -8,6 +8,9 @@
 //   program::StopSignal stop;
 //   ... start threads ...
 //   const program::Stop why = stop.Wait();   // from here a second signal kills
+//
+// A program that ends with its parent asks for Again::kIgnored: of a parent
+// with threads the kernel may send the death signal several times.
 #pragma once
 
 #include <string>
@@ -23,9 +26,12 @@ struct Stop {
   std::string reason;
 };
 
+// What signals after the first do.
+enum class Again { kEnds, kIgnored };
+
 class StopSignal {
  public:
-  StopSignal();
+  explicit StopSignal(Again again = Again::kEnds);
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;
   StopSignal& operator=(const StopSignal&) = delete;
@@ -37,10 +43,12 @@ class StopSignal {
   int fd() const { return poll_fd_; }
 
   // Blocks until the first signal or Request. Afterwards signals act as by
-  // default again: a second one ends the process at once. One thread, once.
+  // default again, unless they are to be ignored: a second one ends the process
+  // at once. One thread, once.
   Stop Wait();
 
  private:
+  const Again again_;
   const int signal_fd_;
   const int request_fd_;
   const int poll_fd_;

@@ -52,5 +52,17 @@ TEST(StopSignalDeathTest, SecondSignalEndsTheProcess) {
       ::testing::KilledBySignal(SIGTERM), "");
 }
 
+TEST(StopSignalDeathTest, SecondSignalIsIgnoredWhereThatWasAskedFor) {
+  EXPECT_EXIT(
+      {
+        StopSignal stop(Again::kIgnored);
+        ::kill(::getpid(), SIGTERM);
+        stop.Wait();
+        ::kill(::getpid(), SIGTERM);
+        ::_exit(7);
+      },
+      ::testing::ExitedWithCode(7), "");
+}
+
 }  // namespace
 }  // namespace epochd::program

@@ -99,7 +99,9 @@ int Main(int argc, char** argv) {
     fprintf(stderr, "epochd-worker: %s\n", std::string(set.message()).c_str());
     return program::kExitUsage;
   }
-  program::StopSignal stop;
+  // A death signal that comes twice must not end us before the attempts.
+  program::StopSignal stop(options.stop_with_parent ? program::Again::kIgnored
+                                                    : program::Again::kEnds);
   if (options.stop_with_parent && !FollowParent()) {
     spdlog::error("--stop-with-parent: the parent has ended");
     return kExitFailure;
