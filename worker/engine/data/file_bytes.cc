@@ -41,10 +41,12 @@ std::string ReadFileBytes(const std::string& path, int64_t max_bytes) {
     if (got < 0) {
       int code = 0;
       const char* reason = gzerror(file.get(), &code);
-      throw Error(ErrorKind::kInfrastructure,
-                  "file \"" + path + "\": cannot be read after byte " +
-                      std::to_string(old_size) + ": " +
-                      (code == Z_ERRNO ? std::strerror(errno) : reason));
+      // A disk may come back; broken data stays broken.
+      throw Error(
+          code == Z_ERRNO ? ErrorKind::kInfrastructure : ErrorKind::kBadSpec,
+          "file \"" + path + "\": cannot be read after byte " +
+              std::to_string(old_size) + ": " +
+              (code == Z_ERRNO ? std::strerror(errno) : reason));
     }
     bytes.resize(old_size + got);
     if (static_cast<int64_t>(bytes.size()) > max_bytes) {
@@ -56,7 +58,7 @@ std::string ReadFileBytes(const std::string& path, int64_t max_bytes) {
   }
   // A truncated gzip stream shows only here.
   if (gzclose_r(file.release()) != Z_OK) {
-    throw Error(ErrorKind::kInfrastructure,
+    throw Error(ErrorKind::kBadSpec,
                 "file \"" + path + "\": gzip data ends early after " +
                     std::to_string(bytes.size()) + " bytes");
   }

@@ -12,8 +12,8 @@ namespace epochd::engine {
 inline constexpr int64_t kMaxFileBytes = int64_t{16} << 30;
 
 // The content, inflated when the file is gzip. Throws Error naming the file:
-// kBadSpec when it is not there or over `max_bytes` (inflated),
-// kInfrastructure when reading fails half-way or the gzip data is broken.
+// kBadSpec when it is not there, over `max_bytes` (inflated) or broken gzip,
+// kInfrastructure when reading fails half-way.
 std::string ReadFileBytes(const std::string& path,
                           int64_t max_bytes = kMaxFileBytes);
 

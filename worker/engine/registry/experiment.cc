@@ -98,7 +98,14 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
   loader.rank = options_.environment.communicator->rank();
   loader.world_size = options_.environment.communicator->world_size();
   loader.pad = pad;
-  return MakeLoader(std::move(dataset), loader);
+  std::unique_ptr<BatchSource> source = MakeLoader(std::move(dataset), loader);
+  if (part == "train" && source->NumBatches() == 0) {
+    Refuse(AppendKey(path, "batch_size"),
+           std::to_string(loader.batch_size) + " leaves no full batch of " +
+               std::to_string(source->NumSamples()) +
+               " samples; less, or drop_last: false, is accepted");
+  }
+  return source;
 }
 
 void Builder::SetTargets(const Json& optimizer, const std::string& path,
@@ -266,7 +273,14 @@ Experiment Builder::Build() {
     experiment.num_parameters += each.tensor.numel();
   }
   if (values_.contains("initial_weights")) {
-    LoadModel(*model_, ReadSafetensors(values_.at("initial_weights")));
+    std::vector<NamedTensor> weights;
+    try {
+      weights = ReadSafetensors(values_.at("initial_weights"));
+    } catch (const Error& error) {
+      // A broken file of the user's stays broken, however often it is read.
+      Refuse(Path("initial_weights"), error.what());
+    }
+    LoadModel(*model_, weights);
   }
 
   EpochTrainer::Parts parts;

@@ -49,6 +49,8 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
       {R"({"loss": null})", "experiment.loss"},
       {R"({"optimizer": null})", "experiment.optimizer"},
       {R"({"data": {"train": null}})", "experiment.data.train"},
+      {R"({"data": {"train": {"batch_size": 100000, "drop_last": true}}})",
+       "experiment.data.train.batch_size: 100000 leaves no full batch"},
       {R"({"monitor": {"mode": "most"}})", "min and max"},
       {R"({"monitor": {"metrik": "val/loss"}})", "metric and mode"},
       {R"({"runner": {"type": "GanTrainingRunner",
