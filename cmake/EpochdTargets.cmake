@@ -206,6 +206,9 @@ function(epochd_executable)
   if(arg_TORCH)
     _epochd_use_torch(${target} PRIVATE)
   else()
+    # The installed path from the start: room left for it would be empty
+    # entries, which mean the working folder.
+    set_target_properties(${target} PROPERTIES BUILD_WITH_INSTALL_RPATH ON)
     _epochd_use_std(${target} std)
   endif()
   add_executable(epochd::bin_${name} ALIAS ${target})

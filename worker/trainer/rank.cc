@@ -7,12 +7,14 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -92,6 +94,9 @@ class Rank {
   // Not for a run that goes on from a checkpoint: what `load_from` names may be
   // gone by then.
   void LoadInitialWeights();
+  // Throws where nothing can be kept: no training is worth that. A disk that
+  // is full later only costs checkpoints.
+  void MakeOutputFolder() const;
   void AddHooks();
   // Goes on from the first checkpoint that can be read, or starts.
   void StartOrResume();
@@ -165,8 +170,21 @@ void Rank::LoadInitialWeights() {
                     LoadWeights(experiment_.load_from, spec_.storage));
 }
 
+void Rank::MakeOutputFolder() const {
+  const std::string folder = output_dir_ + "/checkpoints";
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (!error && access(folder.c_str(), W_OK) == 0) return;
+  throw engine::Error(
+      engine::ErrorKind::kInfrastructure,
+      "storage: \"" + folder + "\" cannot be written: " +
+          (error ? error : std::error_code(errno, std::generic_category()))
+              .message());
+}
+
 void Rank::AddHooks() {
   EpochTrainer& trainer = *experiment_.trainer;
+  if (trainer.is_main_rank()) MakeOutputFolder();
   reporter_ = std::make_shared<hooks::ProgressReporter>(
       hooks::ProgressReporter::Options{
           .num_parameters = experiment_.num_parameters, .resumed_from = {}});
