@@ -247,20 +247,19 @@ void Core::TakeOver(const Transaction::Touched& touched) {
     live_[id].job = job;
     return;
   }
-  if (was_queued) {
-    if (attempt != nullptr) {
-      const double waited =
-          absl::ToDoubleSeconds(now_ - live_[id].queued_since);
-      board_.Count([&](Stats& stats) {
-        const auto bucket = std::lower_bound(kQueueWaitBounds.begin(),
-                                             kQueueWaitBounds.end(), waited) -
-                            kQueueWaitBounds.begin();
-        ++stats.queue_wait.counts[bucket];
-        stats.queue_wait.sum_seconds += waited;
-      });
-    }
-    queue_.erase(key);
+  // A job that is placed in the turn that brought it has waited, too: not long.
+  if (attempt != nullptr && (was_queued || !touched.before)) {
+    const double waited =
+        was_queued ? absl::ToDoubleSeconds(now_ - live_[id].queued_since) : 0;
+    board_.Count([&](Stats& stats) {
+      const auto bucket = std::lower_bound(kQueueWaitBounds.begin(),
+                                           kQueueWaitBounds.end(), waited) -
+                          kQueueWaitBounds.begin();
+      ++stats.queue_wait.counts[bucket];
+      stats.queue_wait.sum_seconds += waited;
+    });
   }
+  if (was_queued) queue_.erase(key);
   active_.erase(id);
   for (const auto& worker : WorkersOf(old_attempt)) placed_[worker].erase(id);
   live_.erase(id);

@@ -116,7 +116,7 @@ class Cluster:
             self.start_worker(f'w{number}', cpus)
         return self
 
-    def _spawn(self, name, arguments):
+    def spawn(self, name, arguments):
         log = open(self.folder / f'{name}.log', 'a')
         environment = {k: v for k, v in os.environ.items()
                        if not k.startswith('EPOCHD_')}
@@ -131,7 +131,7 @@ class Cluster:
         """Again on the same address, once it had one."""
         ports = self.folder / 'ports.json'
         ports.unlink(missing_ok=True)
-        process = self._spawn('epochd', [
+        process = self.spawn('epochd', [
             BIN / 'epochd', '--state-dir', self.folder / 'state', '--listen',
             self.address, '--http-listen', '127.0.0.1:0', '--port-file', ports,
             *more])
@@ -146,7 +146,7 @@ class Cluster:
         self.address, self.http = answer['grpc'], answer['http']
 
     def start_worker(self, name='w0', cpus=2, *more):
-        return self._spawn(name, [
+        return self.spawn(name, [
             BIN / 'epochd-worker', '--coordinator', self.address,
             '--token-file', self.folder / 'state' / 'token', '--name', name,
             '--work-dir', self.folder / f'work-{name}', '--storage',
