@@ -55,6 +55,15 @@ absl::StatusOr<std::shared_ptr<const job::Job>> JobOf(const Statement& row) {
   return std::make_shared<const job::Job>(*std::move(job));
 }
 
+// Runs one statement that gives no rows; `bind` fills it in.
+template <typename Bind>
+absl::Status RunBound(Connection& connection, const char* sql, Bind bind) {
+  auto statement = connection.Prepare(sql);
+  if (!statement.ok()) return statement.status();
+  bind(*statement);
+  return statement->Run();
+}
+
 // Calls `take` for each row that is left.
 template <typename Take>
 absl::Status ForEachRow(Statement& statement, Take take) {
@@ -218,14 +227,7 @@ absl::Status SqliteJobStore::Commit(const Batch& batch) {
   if (!transaction.ok()) return transaction.status();
   absl::Status status;
   const auto run = [&](const char* sql, auto bind) {
-    if (!status.ok()) return;
-    auto statement = writer_->Prepare(sql);
-    if (!statement.ok()) {
-      status = statement.status();
-      return;
-    }
-    bind(*statement);
-    status = statement->Run();
+    if (status.ok()) status = RunBound(*writer_, sql, bind);
   };
   for (const JobWrite& write : batch.jobs) {
     if (status.ok()) status = WriteJob(write);
@@ -265,14 +267,7 @@ absl::Status SqliteJobStore::WriteJob(const JobWrite& write) {
   const job::Job& job = *write.job;
   absl::Status status;
   const auto run = [&](const char* sql, auto bind) {
-    if (!status.ok()) return;
-    auto statement = writer_->Prepare(sql);
-    if (!statement.ok()) {
-      status = statement.status();
-      return;
-    }
-    bind(*statement);
-    status = statement->Run();
+    if (status.ok()) status = RunBound(*writer_, sql, bind);
   };
   const std::string record = EncodeJob(job);
   if (!write.events.empty() && write.events.front().sequence == 1) {
