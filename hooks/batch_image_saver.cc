@@ -11,8 +11,8 @@
 #include "hooks/image_grid.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
-#include "worker/engine/loop/epoch_trainer.h"
 #include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/trainer.h"
 
 namespace epochd::hooks {
 namespace {
@@ -41,7 +41,7 @@ bool BatchImageSaver::IsDue(int64_t epoch) const {
                                  epoch + 1 == trainer_->epochs());
 }
 
-void BatchImageSaver::AttachToTrainer(engine::EpochTrainer& trainer) {
+void BatchImageSaver::AttachToTrainer(engine::Trainer& trainer) {
   const std::string& output = trainer.environment().output_dir;
   if (!trainer.is_main_rank() || output.empty()) return;
   trainer_ = &trainer;

@@ -27,7 +27,7 @@ class BatchImageSaver : public engine::Hook {
   explicit BatchImageSaver(Options options) : options_(std::move(options)) {}
 
   const char* name() const override { return "BatchImageSaver"; }
-  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToValidation(engine::ValidationRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;
 
@@ -37,7 +37,7 @@ class BatchImageSaver : public engine::Hook {
   void Write(const at::Tensor& images, int64_t epoch);
 
   const Options options_;
-  engine::EpochTrainer* trainer_ = nullptr;
+  engine::Trainer* trainer_ = nullptr;
   bool is_gan_ = false;
   // Fields that a conditional generator may need, of the epoch's first batch.
   engine::Batch condition_;

@@ -9,7 +9,7 @@
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 namespace epochd::hooks {
 namespace {
@@ -33,7 +33,7 @@ std::string FolderName(const engine::Position& position) {
 
 }  // namespace
 
-void CheckpointSaver::AttachToTrainer(engine::EpochTrainer& trainer) {
+void CheckpointSaver::AttachToTrainer(engine::Trainer& trainer) {
   if (trainer.environment().output_dir.empty()) return;
   trainer_ = &trainer;
   trainer.on_training_began.Bind(

@@ -34,7 +34,7 @@ class CheckpointSaver : public engine::Hook {
   explicit CheckpointSaver(Options options) : options_(options) {}
 
   const char* name() const override { return "CheckpointSaver"; }
-  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToTrainer(engine::Trainer& trainer) override;
 
   // Whether this run saved anything that it could go on from.
   bool has_saved() const { return !saved_.empty(); }
@@ -52,7 +52,7 @@ class CheckpointSaver : public engine::Hook {
   bool IsKept(size_t index) const;
 
   const Options options_;
-  engine::EpochTrainer* trainer_ = nullptr;
+  engine::Trainer* trainer_ = nullptr;
   // Oldest first; of this attempt alone, and on rank 0 alone.
   std::vector<Saved> saved_;
   std::string newest_;  // path of the newest, on all ranks

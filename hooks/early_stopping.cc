@@ -2,7 +2,7 @@
 #include "hooks/early_stopping.h"
 
 #include "worker/engine/core/number.h"
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 namespace epochd::hooks {
 
@@ -18,7 +18,7 @@ bool EarlyStopping::ShouldStop(double value, bool higher_is_better) {
   return true;
 }
 
-void EarlyStopping::AttachToTrainer(engine::EpochTrainer& trainer) {
+void EarlyStopping::AttachToTrainer(engine::Trainer& trainer) {
   trainer.on_stop_check.Bind([this](engine::TrainerContext& context) {
     if (!context.monitored) return;
     const engine::Monitor& monitor = context.trainer->monitor();

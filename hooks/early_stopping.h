@@ -21,7 +21,7 @@ class EarlyStopping : public engine::Hook {
       : patience_(patience), min_delta_(min_delta) {}
 
   const char* name() const override { return "EarlyStopping"; }
-  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToTrainer(engine::Trainer& trainer) override;
   nlohmann::ordered_json State() const override;
   void LoadState(const nlohmann::ordered_json& state) override;
 

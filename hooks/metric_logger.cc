@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "worker/engine/core/number.h"
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
@@ -20,7 +20,7 @@ double WallTime() {
 
 }  // namespace
 
-void MetricLogger::AttachToTrainer(engine::EpochTrainer& trainer) {
+void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
   const std::string& output = trainer.environment().output_dir;
   if (!trainer.is_main_rank() || output.empty()) return;
   trainer_ = &trainer;

@@ -27,7 +27,7 @@ class MetricLogger : public engine::Hook {
   explicit MetricLogger(Options options) : options_(options) {}
 
   const char* name() const override { return "MetricLogger"; }
-  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
 
  private:
@@ -36,7 +36,7 @@ class MetricLogger : public engine::Hook {
   void Complain(const std::string& path);
 
   const Options options_;
-  engine::EpochTrainer* trainer_ = nullptr;
+  engine::Trainer* trainer_ = nullptr;
   std::unique_ptr<EventFile> event_file_;
   bool complained_ = false;
 };

@@ -2,8 +2,8 @@
 #include "hooks/progress_reporter.h"
 
 #include "worker/engine/core/number.h"
-#include "worker/engine/loop/epoch_trainer.h"
 #include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
@@ -22,7 +22,7 @@ Json ToJson(const engine::Scores& scores) {
 
 }  // namespace
 
-void ProgressReporter::AttachToTrainer(engine::EpochTrainer& trainer) {
+void ProgressReporter::AttachToTrainer(engine::Trainer& trainer) {
   trainer_ = &trainer;
   if (!trainer.is_main_rank()) return;
   trainer.on_training_began.Bind(

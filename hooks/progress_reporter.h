@@ -23,7 +23,7 @@ class ProgressReporter : public engine::Hook {
   explicit ProgressReporter(Options options) : options_(std::move(options)) {}
 
   const char* name() const override { return "ProgressReporter"; }
-  void AttachToTrainer(engine::EpochTrainer& trainer) override;
+  void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToValidation(engine::ValidationRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;
@@ -41,7 +41,7 @@ class ProgressReporter : public engine::Hook {
   void AttachToRunner(Runner& runner);
 
   Options options_;
-  engine::EpochTrainer* trainer_ = nullptr;
+  engine::Trainer* trainer_ = nullptr;
   bool told_first_step_ = false;
   Clock::time_point next_;
   // Where the current pass stood when it was last told of, for its rate.

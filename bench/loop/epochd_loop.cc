@@ -23,9 +23,9 @@
 namespace epochd::bench {
 namespace {
 
-using engine::EpochTrainer;
 using engine::Json;
 using engine::NamedTensor;
+using engine::Trainer;
 
 // Tells the clock of each forward pass.
 class ClockHook : public engine::Hook {
@@ -92,10 +92,10 @@ std::vector<NamedTensor> StartingWeights() {
 }
 
 // By hand, as a job cannot name batches that are in memory.
-std::unique_ptr<EpochTrainer> MakeOnReadyBatches(
+std::unique_ptr<Trainer> MakeOnReadyBatches(
     const Workload& workload, const Data& data,
     const engine::RunEnvironment& environment) {
-  EpochTrainer::Parts parts;
+  Trainer::Parts parts;
   parts.model =
       engine::MakeMlp({.fields = {},
                        .in_features = Workload::kFeatures,
@@ -114,11 +114,11 @@ std::unique_ptr<EpochTrainer> MakeOnReadyBatches(
       engine::Criterion({std::make_shared<engine::CrossEntropyLoss>(
           engine::CrossEntropyLoss::Options())});
   parts.monitor.metric = "train/loss";
-  return std::make_unique<EpochTrainer>(std::move(parts), environment);
+  return std::make_unique<Trainer>(std::move(parts), environment);
 }
 
 // As a job file describes it.
-std::unique_ptr<EpochTrainer> MakeFromSpec(
+std::unique_ptr<Trainer> MakeFromSpec(
     const Data& data, int threads, const std::string& folder,
     const engine::RunEnvironment& environment) {
   const std::string data_file = folder + "/data.safetensors";
@@ -166,7 +166,7 @@ Result RunEpochdLoop(const Workload& workload, const Data& data,
       .communicator = communicator.get(),
       .events = shipped ? static_cast<engine::EventSink*>(&*file) : &nobody,
       .output_dir = shipped ? folder + "/output" : ""};
-  const std::unique_ptr<EpochTrainer> trainer =
+  const std::unique_ptr<Trainer> trainer =
       batches == Batches::kReady
           ? MakeOnReadyBatches(workload, data, environment)
           : MakeFromSpec(data, batches == Batches::kThread ? 1 : 0, folder,

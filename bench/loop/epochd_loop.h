@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The same training by the engine: EpochTrainer and TrainingRunner as a job has
+// The same training by the engine: Trainer and TrainingRunner as a job has
 // them.
 #pragma once
 

@@ -43,8 +43,8 @@
 namespace epochd::trainer {
 namespace {
 
-using engine::EpochTrainer;
 using engine::Json;
+using engine::Trainer;
 
 // Keeps memory of activations, which come and go each step, in the process:
 // page faults cost more than the arithmetic of a small model.
@@ -183,7 +183,7 @@ void Rank::MakeOutputFolder() const {
 }
 
 void Rank::AddHooks() {
-  EpochTrainer& trainer = *experiment_.trainer;
+  Trainer& trainer = *experiment_.trainer;
   if (trainer.is_main_rank()) MakeOutputFolder();
   reporter_ = std::make_shared<hooks::ProgressReporter>(
       hooks::ProgressReporter::Options{
@@ -251,7 +251,7 @@ void Rank::RemoveUnfinished() {
 
 void Rank::TellEnded(const char* outcome, const std::string& message) {
   if (request_.rank != 0) return;
-  const EpochTrainer& trainer = *experiment_.trainer;
+  const Trainer& trainer = *experiment_.trainer;
   const engine::Monitor& monitor = trainer.monitor();
   Json best = Json::object();
   if (monitor.best_epoch >= 0) {
@@ -271,8 +271,8 @@ void Rank::TellEnded(const char* outcome, const std::string& message) {
 int Rank::Train() {
   AddHooks();
   StartOrResume();
-  const EpochTrainer::Outcome outcome = experiment_.trainer->Run();
-  if (outcome == EpochTrainer::Outcome::kStopped) {
+  const Trainer::Outcome outcome = experiment_.trainer->Run();
+  if (outcome == Trainer::Outcome::kStopped) {
     TellEnded("stopped", "stopped on request, with a checkpoint");
     return link::kStoppedWithCheckpoint;
   }

@@ -74,7 +74,7 @@ Watcher::~Watcher() {
   close(signal_fd_);
 }
 
-void Watcher::Watch(engine::EpochTrainer* trainer) {
+void Watcher::Watch(engine::Trainer* trainer) {
   std::lock_guard lock(mutex_);
   trainer_ = trainer;
   if (trainer_ != nullptr && stop_requested_) trainer_->RequestStop();

@@ -13,7 +13,7 @@
 #include <string>
 #include <thread>
 
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 #include "worker/link/command_socket.h"
 #include "worker/trainer/line_sink.h"
 
@@ -35,7 +35,7 @@ class Watcher {
 
   // Whom to tell of a stop; one that came before is told at once. nullptr:
   // nobody any more.
-  void Watch(engine::EpochTrainer* trainer);
+  void Watch(engine::Trainer* trainer);
   bool stop_requested() const { return stop_requested_; }
 
  private:
@@ -54,7 +54,7 @@ class Watcher {
   std::atomic<bool> stop_requested_ = false;
   std::atomic<int64_t> deadline_ns_ = 0;  // CLOCK_MONOTONIC; 0: none
   std::mutex mutex_;
-  engine::EpochTrainer* trainer_ = nullptr;  // guarded by mutex_
+  engine::Trainer* trainer_ = nullptr;  // guarded by mutex_
   std::thread thread_;
 };
 

@@ -145,7 +145,7 @@ struct TestRun {
                                          .events = &sink,
                                          .output_dir = std::move(output_dir)}});
   }
-  EpochTrainer& trainer() { return *experiment.trainer; }
+  Trainer& trainer() { return *experiment.trainer; }
   // A copy of all weights and buffers, one after the other.
   at::Tensor Weights() {
     std::vector<at::Tensor> all;

@@ -16,6 +16,8 @@
 
 namespace epochd::engine {
 
+class Hook;
+
 struct NamedTensor {
   std::string name;
   at::Tensor tensor;
@@ -31,6 +33,9 @@ class Model {
   virtual std::vector<NamedTensor> Buffers() const = 0;
   virtual void SetTraining(bool training) = 0;
   virtual void To(c10::Device device) = 0;
+  // Lets a model take part in the loop (hook/hook.h): its hook runs after all
+  // others at each point. Lives as long as the model; nullptr: it has none.
+  virtual Hook* own_hook() { return nullptr; }
 };
 
 // A generator and a discriminator; what GanTrainingRunner needs. As a Model,

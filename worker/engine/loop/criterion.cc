@@ -40,6 +40,12 @@ void AddLosses(const at::Tensor& loss, const NamedLosses& parts,
   for (const auto& [name, value] : parts) meter.Add(name, value, samples);
 }
 
+void AddMetrics(const NamedLosses& metrics, int64_t samples, Meter& meter) {
+  for (const auto& [name, value] : metrics) {
+    meter.Add(name, value.detach(), samples);
+  }
+}
+
 at::Tensor TotalLoss(const at::Tensor& loss, const NamedLosses& extras) {
   at::Tensor total = loss;
   for (const auto& [name, value] : extras) {

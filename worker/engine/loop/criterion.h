@@ -36,6 +36,9 @@ class Criterion {
 void AddLosses(const at::Tensor& loss, const NamedLosses& parts,
                int64_t samples, Meter& meter);
 
+// Further scalars of a batch into a meter.
+void AddMetrics(const NamedLosses& metrics, int64_t samples, Meter& meter);
+
 // The sum of `loss` (may be undefined) and `extras`.
 at::Tensor TotalLoss(const at::Tensor& loss, const NamedLosses& extras);
 

@@ -26,8 +26,11 @@ class EpochRunner {
   // By name: "optimizer", or "generator" and "discriminator".
   virtual std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>>
   Optimizers() const = 0;
-  // Binds the hook to this runner's points.
-  virtual void Attach(Hook& hook) = 0;
+  // Lets the hook bind to this runner's points.
+  void Attach(Hook& hook) {
+    const BindingPriority priority(hook.priority());
+    BindHook(hook);
+  }
   // Throws Error(kBadSpec) when the model is not of the kind it trains.
   virtual void CheckModel(Model& model) const = 0;
   // Whether the trainer must give a criterion.
@@ -35,6 +38,11 @@ class EpochRunner {
   // What must be remembered inside an epoch; null: nothing.
   virtual nlohmann::ordered_json State() const { return nullptr; }
   virtual void LoadState(const nlohmann::ordered_json&) {}
+
+ protected:
+  // Calls the hook's AttachTo... for this kind of runner. A custom runner asks
+  // for an interface of its own by dynamic_cast.
+  virtual void BindHook(Hook& hook) = 0;
 };
 
 }  // namespace epochd::engine

@@ -30,11 +30,16 @@ class FrozenGuard {
   std::vector<at::Tensor> frozen_;
 };
 
-void AddTerms(const char* name, const at::Tensor& loss,
-              const NamedLosses& extras, int64_t samples, Meter& meter) {
-  meter.Add(name, loss.detach(), samples);
+void AddTerms(const char* name, const NamedLosses& extras, int64_t samples,
+              GanContext& context, Meter& meter) {
+  context.losses.emplace_back(name, context.loss.detach());
   for (const auto& [extra, value] : extras) {
-    meter.Add(extra, value.detach(), samples);
+    context.losses.emplace_back(extra, value.detach());
+  }
+  const size_t count = extras.size() + 1;
+  for (size_t i = context.losses.size() - count; i < context.losses.size();
+       ++i) {
+    meter.Add(context.losses[i].first, context.losses[i].second, samples);
   }
 }
 
@@ -49,12 +54,19 @@ void GanTrainingRunner::CheckModel(Model& model) const {
 }
 
 nlohmann::ordered_json GanTrainingRunner::State() const {
-  return {{"d_steps", d_steps_}, {"g_steps", g_steps_}};
+  return {{"d_steps", d_steps_},
+          {"g_steps", g_steps_},
+          {"generator", generator_.State()},
+          {"discriminator", discriminator_.State()}};
 }
 
 void GanTrainingRunner::LoadState(const nlohmann::ordered_json& state) {
   d_steps_ = state.value("d_steps", int64_t{0});
   g_steps_ = state.value("g_steps", int64_t{0});
+  for (Update* update : {&generator_, &discriminator_}) {
+    const auto own = state.find(update->name());
+    if (own != state.end()) update->LoadState(*own);
+  }
 }
 
 bool GanTrainingRunner::RunEpoch(EpochRun& run) {
@@ -70,12 +82,14 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   context.global_batch = position.global_batch;
   context.model = &run.model;
   context.gan = dynamic_cast<AdversarialModel*>(&run.model);
-  context.generator_optimizer = generator_.get();
-  context.discriminator_optimizer = discriminator_.get();
+  context.generator_optimizer = &generator_.optimizer();
+  context.discriminator_optimizer = &discriminator_.optimizer();
+  context.generator_update = &generator_;
+  context.discriminator_update = &discriminator_;
   run.model.SetTraining(true);
   on_epoch_start.Fire(context);
-  generator_->ZeroGrad();
-  discriminator_->ZeroGrad();
+  generator_.optimizer().ZeroGrad();
+  discriminator_.optimizer().ZeroGrad();
 
   Batch batch;
   while (run.source.Next(batch)) {
@@ -86,12 +100,14 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     context.d_steps = d_steps_;
     context.g_steps = g_steps_;
     context.run_d = context.run_g = true;
-    context.warming_up = context.skip = false;
+    context.warming_up = context.skip = context.stepped = false;
+    context.losses.clear();
+    context.metrics.clear();
     context.d_extra_losses.clear();
     context.g_extra_losses.clear();
     batch.Set("real", batch.At(context.gan->real_field()));
     {
-      AutocastGuard autocast(options_.precision, run.device.type());
+      AutocastGuard autocast(precision_, run.device.type());
       batch.Set("fake", context.gan->Generate(batch, context.samples));
     }
     on_pre_step.Fire(context);
@@ -102,8 +118,8 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
       context.run_d = true;
       context.run_g = false;
     }
-    if (context.run_d && !context.skip) StepDiscriminator(run, context);
-    if (context.run_g && !context.skip) StepGenerator(run, context);
+    if (context.run_d && !context.skip) TrainDiscriminator(run, context);
+    if (context.run_g && !context.skip) TrainGenerator(run, context);
 
     ++position.step;
     ++position.batch;
@@ -111,6 +127,8 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     context.step = position.step;
     context.global_batch = position.global_batch;
     on_post_step.Fire(context);
+    AddMetrics(context.metrics, context.samples, run.meter);
+    on_step_metrics.Fire(context);
     context.entry = nullptr;
     if (run.control.AfterStep(context.stop)) return false;
   }
@@ -118,32 +136,44 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   return true;
 }
 
-void GanTrainingRunner::StepDiscriminator(EpochRun& run, GanContext& context) {
+void GanTrainingRunner::Step(Update& update, HookPoint<GanContext>& before,
+                             HookPoint<GanContext>& after,
+                             GanContext& context) {
+  context.skip_step = false;
+  update.Unscale();
+  before.Fire(context);
+  const bool stepped = !context.skip_step && update.Step();
+  if (context.skip_step) update.Drop();
+  context.stepped |= stepped;
+  after.Fire(context);
+}
+
+void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
   Batch& batch = *context.entry;
   on_pre_d_forward.Fire(context);
   {
-    AutocastGuard autocast(options_.precision, run.device.type());
+    AutocastGuard autocast(precision_, run.device.type());
     batch.Set("score_real", context.gan->Discriminate(batch.At("real")));
     batch.Set("score_fake",
               context.gan->Discriminate(batch.At("fake").detach()));
     context.loss = d_criterion_.Compute(batch, nullptr);
   }
   on_post_d_forward.Fire(context);
-  run.sync.Backward(TotalLoss(context.loss, context.d_extra_losses), true);
+  discriminator_.Backward(run.sync,
+                          TotalLoss(context.loss, context.d_extra_losses), {});
   on_post_d_backward.Fire(context);
-  discriminator_->Step();
-  discriminator_->ZeroGrad();
+  Step(discriminator_, on_before_d_step, on_after_d_step, context);
   if (!context.warming_up) ++d_steps_;
-  AddTerms("d_loss", context.loss, context.d_extra_losses, context.samples,
+  AddTerms("d_loss", context.d_extra_losses, context.samples, context,
            run.meter);
 }
 
-void GanTrainingRunner::StepGenerator(EpochRun& run, GanContext& context) {
+void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
   Batch& batch = *context.entry;
   on_pre_g_forward.Fire(context);
   const FrozenGuard frozen(context.gan->discriminator().Parameters());
   {
-    AutocastGuard autocast(options_.precision, run.device.type());
+    AutocastGuard autocast(precision_, run.device.type());
     {
       c10::NoGradGuard no_grad;
       batch.Set("score_real", context.gan->Discriminate(batch.At("real")));
@@ -152,17 +182,18 @@ void GanTrainingRunner::StepGenerator(EpochRun& run, GanContext& context) {
     context.loss = g_criterion_.Compute(batch, nullptr);
     if (!run.criterion.empty()) {
       const at::Tensor pixel = run.criterion.Compute(batch, nullptr);
+      context.losses.emplace_back("pixel_loss", pixel.detach());
       run.meter.Add("pixel_loss", pixel.detach(), context.samples);
       context.loss = TotalLoss(context.loss, {{"pixel", pixel}});
     }
   }
   on_post_g_forward.Fire(context);
-  run.sync.Backward(TotalLoss(context.loss, context.g_extra_losses), true);
+  generator_.Backward(run.sync, TotalLoss(context.loss, context.g_extra_losses),
+                      {});
   on_post_g_backward.Fire(context);
-  generator_->Step();
-  generator_->ZeroGrad();
+  Step(generator_, on_before_g_step, on_after_g_step, context);
   ++g_steps_;
-  AddTerms("g_loss", context.loss, context.g_extra_losses, context.samples,
+  AddTerms("g_loss", context.g_extra_losses, context.samples, context,
            run.meter);
 }
 

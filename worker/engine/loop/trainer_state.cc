@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EpochTrainer's state: starting, saving and going on.
+// Trainer's state: starting, saving and going on.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <c10/core/GradMode.h>
@@ -12,7 +12,7 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/core/seed.h"
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 namespace epochd::engine {
 namespace {
@@ -105,13 +105,13 @@ void LoadModel(Model& model, const std::vector<NamedTensor>& saved) {
   }
 }
 
-void EpochTrainer::PrepareSync(const nlohmann::ordered_json& state) {
+void Trainer::PrepareSync(const nlohmann::ordered_json& state) {
   sync_ = environment_.communicator->SyncGradients(
       TensorsOf(parts_.model->Parameters()), TensorsOf(parts_.model->Buffers()),
       state);
 }
 
-void EpochTrainer::Start() {
+void Trainer::Begin() {
   environment_.communicator->Broadcast(TensorsOf(ModelTensors(*parts_.model)));
   SeedGenerators(
       environment_.device,
@@ -125,7 +125,7 @@ void EpochTrainer::Start() {
   PrepareSync(nullptr);
 }
 
-std::string EpochTrainer::OwnState() const {
+std::string Trainer::OwnState() const {
   nlohmann::ordered_json json = {{"meter", train_meter_.State()},
                                  {"runner", parts_.training_runner->State()},
                                  {"generators", Json::object()}};
@@ -138,8 +138,8 @@ std::string EpochTrainer::OwnState() const {
   return json.dump() + "\n" + bytes;
 }
 
-void EpochTrainer::AddOwnState(int rank, const std::string& own,
-                               Snapshot& snapshot) {
+void Trainer::AddOwnState(int rank, const std::string& own,
+                          Snapshot& snapshot) {
   const size_t line = own.find('\n');
   nlohmann::ordered_json json =
       nlohmann::ordered_json::parse(own.substr(0, line));
@@ -153,7 +153,7 @@ void EpochTrainer::AddOwnState(int rank, const std::string& own,
   snapshot.json["ranks"].push_back(std::move(json));
 }
 
-Snapshot EpochTrainer::TakeSnapshot() {
+Snapshot Trainer::TakeSnapshot() {
   const std::vector<std::string> ranks =
       environment_.communicator->Gather(OwnState());
   if (!is_main_rank()) return {};
@@ -173,7 +173,7 @@ Snapshot EpochTrainer::TakeSnapshot() {
   return snapshot;
 }
 
-nlohmann::ordered_json EpochTrainer::StateJson() const {
+nlohmann::ordered_json Trainer::StateJson() const {
   const std::chrono::duration<double> lasted =
       std::chrono::steady_clock::now() - began_;
   Json json = {{"format", kFormat},
@@ -214,7 +214,7 @@ nlohmann::ordered_json EpochTrainer::StateJson() const {
   return json;
 }
 
-void EpochTrainer::Restore(const Snapshot& snapshot) {
+void Trainer::GoOnFrom(const Snapshot& snapshot) {
   const nlohmann::ordered_json& json = snapshot.json;
   if (json.value("format", 0) != kFormat) {
     Refuse("state.json is of format " +

@@ -16,58 +16,68 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
                         .step = position.step,
                         .global_batch = position.global_batch,
                         .model = &run.model,
-                        .optimizer = optimizer_.get()};
+                        .optimizer = &update_.optimizer(),
+                        .update = &update_};
   run.model.SetTraining(true);
   on_epoch_start.Fire(context);
-  optimizer_->ZeroGrad();
+  update_.optimizer().ZeroGrad();
 
   Batch batch;
-  NamedLosses parts;
   while (run.source.Next(batch)) {
-    const bool is_last = position.batch + 1 == context.num_batches;
-    const bool steps =
-        is_last || (position.batch + 1) % options_.accumulation == 0;
     batch = batch.To(run.device);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();
-    context.skip = false;
+    context.skip = context.skip_step = context.stepped = false;
+    context.losses.clear();
     context.extra_losses.clear();
-    parts.clear();
+    context.metrics.clear();
     on_pre_step.Fire(context);
 
+    const Update::Share share =
+        update_.ShareOf(position.batch, context.num_batches,
+                        position.batch + 1 == context.num_batches);
     if (!context.skip) {
       run.sync.BeforeForward();
       at::Tensor total;
       {
-        AutocastGuard autocast(options_.precision, run.device.type());
+        AutocastGuard autocast(precision_, run.device.type());
         batch.Merge(run.model.Forward(batch));
-        context.loss = run.criterion.Compute(batch, &parts);
+        context.loss = run.criterion.Compute(batch, &context.losses);
         on_post_forward.Fire(context);
         total = TotalLoss(context.loss, context.extra_losses);
       }
-      if (options_.accumulation > 1) {
-        total = total / static_cast<double>(options_.accumulation);
-      }
-      run.sync.Backward(total, steps);
-      AddLosses(context.loss.detach(), parts, context.samples, run.meter);
-    }
-    if (steps && !context.skip) {
-      on_post_backward.Fire(context);
-      optimizer_->Step();
-      optimizer_->ZeroGrad();
-      ++position.step;
+      update_.Backward(run.sync, total, share);
+      context.loss = context.loss.detach();
+      AddLosses(context.loss, context.losses, context.samples, run.meter);
+      if (share.ends_group) Step(run, context);
     }
     ++position.batch;
     ++position.global_batch;
     context.step = position.step;
     context.global_batch = position.global_batch;
     on_post_step.Fire(context);
+    AddMetrics(context.metrics, context.samples, run.meter);
+    on_step_metrics.Fire(context);
     context.entry = nullptr;
-    if (steps && run.control.AfterStep(context.stop)) return false;
+    if (share.ends_group && run.control.AfterStep(context.stop)) return false;
   }
   on_epoch_end.Fire(context);
   return true;
+}
+
+void TrainingRunner::Step(EpochRun& run, RunnerContext& context) {
+  on_post_backward.Fire(context);
+  update_.Unscale();
+  on_before_optimizer_step.Fire(context);
+  if (context.skip_step) {
+    update_.Drop();
+  } else {
+    context.stepped = update_.Step();
+  }
+  if (context.stepped) ++run.position.step;
+  context.step = run.position.step;
+  on_after_optimizer_step.Fire(context);
 }
 
 }  // namespace epochd::engine

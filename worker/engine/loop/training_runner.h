@@ -2,17 +2,17 @@
 //
 // TrainingRunner: forward, loss, backward, step, with gradient accumulation
 // and autocast. Points fire in this order, those marked only with batches that
-// end in an optimizer step:
+// end a group (loop/update.h):
 //
 //   on_epoch_start
-//     on_pre_step         the batch is there, on the device
-//     on_post_forward     the loss is known (still inside autocast)
-//     on_post_backward *  gradients are averaged over ranks
-//     on_post_step        position and meter include the batch
+//     on_pre_step                  the batch is there, on the device
+//     on_post_forward              the loss is known (still inside autocast)
+//     on_post_backward *           gradients are averaged over ranks, scaled
+//     on_before_optimizer_step *   gradients have their true size
+//     on_after_optimizer_step *    weights are new, gradients are cleared
+//     on_post_step                 position and losses include the batch
+//     on_step_metrics              all scalars of the batch are there
 //   on_epoch_end
-//
-// With accumulation n the loss is divided by n before backward and the
-// optimizer steps every n batches and on the last one of the epoch.
 #pragma once
 
 #include <memory>
@@ -23,37 +23,50 @@
 #include "worker/engine/hook/hook_point.h"
 #include "worker/engine/loop/epoch_runner.h"
 #include "worker/engine/loop/precision.h"
+#include "worker/engine/loop/update.h"
 
 namespace epochd::engine {
 
 class TrainingRunner : public EpochRunner {
  public:
   struct Options {
-    int64_t accumulation = 1;
     Precision precision = Precision::kFloat32;
+    Update::Options update{};
   };
-  TrainingRunner(std::shared_ptr<Optimizer> optimizer, Options options)
-      : optimizer_(std::move(optimizer)), options_(options) {}
+  TrainingRunner(std::shared_ptr<Optimizer> optimizer, const Options& options)
+      : precision_(options.precision),
+        update_("optimizer", std::move(optimizer), options.update) {}
 
   HookPoint<RunnerContext> on_epoch_start;
   HookPoint<RunnerContext> on_pre_step;
   HookPoint<RunnerContext> on_post_forward;
   HookPoint<RunnerContext> on_post_backward;
+  HookPoint<RunnerContext> on_before_optimizer_step;
+  HookPoint<RunnerContext> on_after_optimizer_step;
   HookPoint<RunnerContext> on_post_step;
+  HookPoint<RunnerContext> on_step_metrics;
   HookPoint<RunnerContext> on_epoch_end;
 
   bool RunEpoch(EpochRun& run) override;
   std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>> Optimizers()
       const override {
-    return {{"optimizer", optimizer_}};
+    return {{"optimizer", update_.shared_optimizer()}};
   }
-  void Attach(Hook& hook) override { hook.AttachToTraining(*this); }
   void CheckModel(Model&) const override {}
   bool needs_criterion() const override { return true; }
+  nlohmann::ordered_json State() const override { return update_.State(); }
+  void LoadState(const nlohmann::ordered_json& state) override {
+    update_.LoadState(state);
+  }
+
+ protected:
+  void BindHook(Hook& hook) override { hook.AttachToTraining(*this); }
 
  private:
-  std::shared_ptr<Optimizer> optimizer_;
-  const Options options_;
+  void Step(EpochRun& run, RunnerContext& context);
+
+  const Precision precision_;
+  Update update_;
 };
 
 }  // namespace epochd::engine

@@ -20,21 +20,23 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
   on_epoch_start.Fire(context);
 
   Batch batch;
-  NamedLosses parts;
   while (run.source.Next(batch)) {
     if (run.control.ShouldLeave()) return false;
     batch = batch.To(run.device);
     context.entry = &batch;
     context.samples = batch.Size();
-    parts.clear();
+    context.losses.clear();
+    context.metrics.clear();
+    on_pre_step.Fire(context);
     {
       AutocastGuard autocast(precision_, run.device.type());
       batch.Merge(run.model.Forward(batch));
-      context.loss = run.criterion.Compute(batch, &parts);
+      context.loss = run.criterion.Compute(batch, &context.losses);
     }
-    AddLosses(context.loss, parts, context.samples, run.meter);
+    AddLosses(context.loss, context.losses, context.samples, run.meter);
     for (const auto& metric : run.metrics) metric->Update(batch);
     on_post_step.Fire(context);
+    AddMetrics(context.metrics, context.samples, run.meter);
     ++context.batch;
   }
   context.entry = nullptr;

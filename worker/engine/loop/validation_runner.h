@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ValidationRunner: forward and loss without gradients, metrics. Fires
-// on_epoch_start, on_post_step for each batch, on_epoch_end. Holds no
-// criterion.
+// on_epoch_start, on_pre_step and on_post_step for each batch, on_epoch_end.
+// Holds no criterion.
 #pragma once
 
 #include "worker/engine/hook/hook.h"
@@ -18,13 +18,17 @@ class ValidationRunner {
       : precision_(precision) {}
 
   HookPoint<RunnerContext> on_epoch_start;
+  HookPoint<RunnerContext> on_pre_step;
   HookPoint<RunnerContext> on_post_step;
   HookPoint<RunnerContext> on_epoch_end;
 
   // Resets and fills the run's meter and metrics; leaves its position alone.
   // False: it left early.
   bool RunEpoch(EpochRun& run);
-  void Attach(Hook& hook) { hook.AttachToValidation(*this); }
+  void Attach(Hook& hook) {
+    const BindingPriority priority(hook.priority());
+    hook.AttachToValidation(*this);
+  }
 
  private:
   const Precision precision_;

@@ -54,9 +54,9 @@ class Builder {
                   const std::vector<NamedTensor>& targets);
   Criterion MakeCriterion(const std::string& trainer_key,
                           const std::string& key);
-  std::vector<EpochTrainer::Scheduler> MakeSchedulers();
-  Monitor MakeMonitor(const EpochTrainer::Parts& parts) const;
-  void AddHooks(EpochTrainer& trainer);
+  std::vector<Trainer::Scheduler> MakeSchedulers();
+  Monitor MakeMonitor(const Trainer::Parts& parts) const;
+  void AddHooks(Trainer& trainer);
 
   const Registry& registry_;
   const ExperimentOptions options_;
@@ -190,8 +190,8 @@ Criterion Builder::MakeCriterion(const std::string& trainer_key,
   return Criterion(std::move(losses));
 }
 
-std::vector<EpochTrainer::Scheduler> Builder::MakeSchedulers() {
-  std::vector<EpochTrainer::Scheduler> schedulers;
+std::vector<Trainer::Scheduler> Builder::MakeSchedulers() {
+  std::vector<Trainer::Scheduler> schedulers;
   std::string path;
   const Json& single = Pick("lr_scheduler", "lr_scheduler", path);
   if (!single.is_null()) {
@@ -208,7 +208,7 @@ std::vector<EpochTrainer::Scheduler> Builder::MakeSchedulers() {
   return schedulers;
 }
 
-Monitor Builder::MakeMonitor(const EpochTrainer::Parts& parts) const {
+Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
   Monitor monitor;
   if (!parts.training_runner->needs_criterion()) {
     monitor.metric = "train/g_loss";
@@ -235,7 +235,7 @@ Monitor Builder::MakeMonitor(const EpochTrainer::Parts& parts) const {
   return monitor;
 }
 
-void Builder::AddHooks(EpochTrainer& trainer) {
+void Builder::AddHooks(Trainer& trainer) {
   auto add = [&](const Json& list, const std::string& path) {
     for (auto& hook : scope_.MakeList(typeid(Hook), list, path)) {
       trainer.AddHook(std::static_pointer_cast<Hook>(std::move(hook)));
@@ -283,7 +283,7 @@ Experiment Builder::Build() {
     LoadModel(*model_, weights);
   }
 
-  EpochTrainer::Parts parts;
+  Trainer::Parts parts;
   parts.model = model_;
   parts.seed = experiment.seed;
   parts.epochs = trainer_values_.at("epochs").get<int64_t>();
@@ -311,7 +311,7 @@ Experiment Builder::Build() {
   EpochRunner& training_runner = *parts.training_runner;
   ValidationRunner& validation_runner = *parts.validation_runner;
   experiment.trainer =
-      std::make_unique<EpochTrainer>(std::move(parts), options_.environment);
+      std::make_unique<Trainer>(std::move(parts), options_.environment);
   for (auto& hook : training_hooks) {
     training_runner.Attach(*hook);
     experiment.trainer->AdoptHook(std::move(hook));

@@ -10,7 +10,7 @@
 #include <memory>
 #include <string>
 
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 #include "worker/engine/registry/registry.h"
 
 namespace epochd::engine {
@@ -21,7 +21,7 @@ struct Experiment {
   int64_t num_parameters = 0;
   // What to load weights from before all else; may be empty.
   std::string load_from;
-  std::unique_ptr<EpochTrainer> trainer;
+  std::unique_ptr<Trainer> trainer;
 };
 
 struct ExperimentOptions {

@@ -42,9 +42,9 @@ std::shared_ptr<EpochRunner> MakeTrainingRunner(const Params& params) {
   if (optimizer == nullptr) params.Fail("optimizer", "missing");
   return std::make_shared<TrainingRunner>(
       std::move(optimizer),
-      TrainingRunner::Options{
-          .accumulation = params.Int("gradient_accumulation_steps"),
-          .precision = ReadPrecision(params)});
+      TrainingRunner::Options{.precision = ReadPrecision(params),
+                              .update = {.accumulation = params.Int(
+                                             "gradient_accumulation_steps")}});
 }
 
 std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {

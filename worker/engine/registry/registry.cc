@@ -38,6 +38,11 @@ void Registry::Declare(catalogue::Component component) {
       }
     }
   }
+  if (component.kind == "hook") {
+    for (catalogue::Parameter& parameter : HookParameters()) {
+      component.parameters.push_back(std::move(parameter));
+    }
+  }
   catalogue_.components.push_back(std::move(component));
 }
 

@@ -19,6 +19,8 @@
 
 #include "catalogue/catalogue.h"
 #include "worker/engine/core/loss.h"
+#include "worker/engine/hook/hook.h"
+#include "worker/engine/registry/hook_parameters.h"
 #include "worker/engine/registry/params.h"
 
 namespace epochd::engine {
@@ -45,6 +47,9 @@ class Registry {
                   if (params.Has("weight")) {
                     made->set_weight(params.Float("weight"));
                   }
+                }
+                if constexpr (std::is_same_v<T, Hook>) {
+                  ApplyHookParameters(params, *made);
                 }
                 return made;
               });

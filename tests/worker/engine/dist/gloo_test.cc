@@ -41,7 +41,7 @@ int TrainRank(const GlooOptions& options, const Json& json,
               const std::string& folder, int64_t stop_after, bool resumes) {
   at::set_num_threads(1);
   TestRun run(json, "", MakeGlooCommunicator(options));
-  EpochTrainer& trainer = run.trainer();
+  Trainer& trainer = run.trainer();
   const std::string checkpoint = folder + "/checkpoint";
   trainer.on_step_boundary.Bind([&](TrainerContext& context) {
     // One rank asks; all stop after the same step.
@@ -57,8 +57,8 @@ int TrainRank(const GlooOptions& options, const Json& json,
   } else {
     trainer.Start();
   }
-  const EpochTrainer::Outcome outcome = trainer.Run();
-  if (outcome == EpochTrainer::Outcome::kStopped) {
+  const Trainer::Outcome outcome = trainer.Run();
+  if (outcome == Trainer::Outcome::kStopped) {
     run.communicator->Barrier();
     return stop_after > 0 ? 0 : 2;
   }

@@ -108,7 +108,7 @@ TEST(GanTrainingRunnerTest, TrainsOnWhenTheMonitoredSideRestsForAnEpoch) {
   json["hooks"] = Json::array({Warmup(5)});  // four batches an epoch
   TestRun run(json);
   run.trainer().Start();
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().monitor().metric, "train/g_loss");
   EXPECT_EQ(run.trainer().monitor().best_epoch, 1);
 }

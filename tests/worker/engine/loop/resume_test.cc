@@ -7,7 +7,7 @@
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 namespace epochd::engine {
 namespace {
@@ -48,13 +48,13 @@ Ending Interrupted(const Json& json, int64_t step) {
     run.trainer().on_step_boundary.Bind(save);
     run.trainer().on_epoch_committed.Bind(save);
     run.trainer().Start();
-    EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kStopped);
+    EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kStopped);
   }
   TestRun run(json);
   Ending ending;
   KeepScores(run, ending.scores);
   run.trainer().Restore(ReadCheckpoint(path));
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   ending.weights = run.Weights();
   return ending;
 }
@@ -106,7 +106,7 @@ TEST(ResumeTest, DoesNotTrainOnWhenTheRunHadEnded) {
   }
   TestRun run(json);
   run.trainer().Restore(snapshot);
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().position().epoch, 1);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 #include <gtest/gtest.h>
 
@@ -16,7 +16,7 @@ namespace {
 class Tracer : public Hook {
  public:
   const char* name() const override { return "Tracer"; }
-  void AttachToTrainer(EpochTrainer& trainer) override {
+  void AttachToTrainer(Trainer& trainer) override {
     Note(trainer.on_training_began, "began");
     Note(trainer.on_epoch_finished, "finished");
     Note(trainer.on_stop_check, "stop_check");
@@ -47,7 +47,7 @@ class Tracer : public Hook {
   }
 };
 
-TEST(EpochTrainerTest, FiresPointsInTheOrderOfTheLifecycle) {
+TEST(TrainerTest, FiresPointsInTheOrderOfTheLifecycle) {
   Json json = DigitsExperiment(1);
   json["data"]["train"]["batch_size"] = 1000;  // two batches
   json["data"]["val"]["batch_size"] = 1000;    // one
@@ -55,7 +55,7 @@ TEST(EpochTrainerTest, FiresPointsInTheOrderOfTheLifecycle) {
   auto tracer = std::make_shared<Tracer>();
   run.trainer().AddHook(tracer);
   run.trainer().Start();
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   const std::vector<std::string> expected = {
       "began",     "train_start", "pre_step",   "post_forward", "post_backward",
       "post_step", "boundary",    "pre_step",   "post_forward", "post_backward",
@@ -64,7 +64,7 @@ TEST(EpochTrainerTest, FiresPointsInTheOrderOfTheLifecycle) {
   EXPECT_EQ(tracer->trace, expected);
 }
 
-TEST(EpochTrainerTest, NamesAndWeighsScores) {
+TEST(TrainerTest, NamesAndWeighsScores) {
   Json json = DigitsExperiment(1);
   json["loss"] = Json::parse(
       R"([{"type": "CrossEntropy"}, {"type": "CrossEntropy", "weight": 0.5}])");
@@ -84,7 +84,7 @@ TEST(EpochTrainerTest, NamesAndWeighsScores) {
   EXPECT_NEAR(*FindScore(scores, "val/loss"), 1.5 * *first, 1e-5);
 }
 
-TEST(EpochTrainerTest, StepsTheRateBeforeTheCheckpointIsTaken) {
+TEST(TrainerTest, StepsTheRateBeforeTheCheckpointIsTaken) {
   TestRun run(DigitsExperiment(2));
   std::vector<double> in_epoch;
   std::vector<double> saved;
@@ -105,19 +105,19 @@ TEST(EpochTrainerTest, StepsTheRateBeforeTheCheckpointIsTaken) {
   EXPECT_DOUBLE_EQ(in_epoch[1], saved[0]);
 }
 
-TEST(EpochTrainerTest, EndsWhenAStopConditionSaysSo) {
+TEST(TrainerTest, EndsWhenAStopConditionSaysSo) {
   TestRun run(DigitsExperiment(10));
   run.trainer().on_stop_check.Bind([](TrainerContext& context) {
     context.stop = context.epoch == 1;
     context.stop_reason = "enough";
   });
   run.trainer().Start();
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().position().epoch, 2);
   EXPECT_EQ(run.trainer().stop_reason(), "enough");
 }
 
-TEST(EpochTrainerTest, LeavesAtTheNextStepWhenAskedToStop) {
+TEST(TrainerTest, LeavesAtTheNextStepWhenAskedToStop) {
   TestRun run(DigitsExperiment(10));
   int boundaries = 0;
   bool last_was_ending = false;
@@ -126,12 +126,12 @@ TEST(EpochTrainerTest, LeavesAtTheNextStepWhenAskedToStop) {
     last_was_ending = context.ending;
   });
   run.trainer().Start();
-  EXPECT_EQ(run.trainer().Run(), EpochTrainer::Outcome::kStopped);
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kStopped);
   EXPECT_EQ(run.trainer().position().step, 4);
   EXPECT_TRUE(last_was_ending);
 }
 
-TEST(EpochTrainerTest, NamesTheScoresWhenTheMonitoredOneIsMissing) {
+TEST(TrainerTest, NamesTheScoresWhenTheMonitoredOneIsMissing) {
   Json json = DigitsExperiment(1);
   json["monitor"]["metric"] = "val/acuracy";
   TestRun run(json);

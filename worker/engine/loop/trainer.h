@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EpochTrainer: the epoch loop. Owns criteria, schedulers and hooks; leaves
-// the passes to its runners. For each epoch:
+// Trainer: the loop of a run. Owns criteria, schedulers and hooks; leaves the
+// passes to its runners. For each epoch:
 //
-//   training pass, validation pass, scores reduced over ranks
-//   on_epoch_finished     loggers
+//   on_epoch_started
+//   training pass
+//   on_validation_began, validation pass, on_validation_finished
+//   on_epoch_finished     all scores are there, reduced over ranks: loggers
 //   schedulers step
 //   on_stop_check         stop conditions
 //   on_epoch_committed    the position is the next epoch's: checkpoints
@@ -13,12 +15,19 @@
 // optimizer steps, where all can be saved. What a checkpoint holds is taken
 // after the schedulers' step, so a run that goes on has the right rate.
 //
-// Run() is called once, by the training thread. RequestStop() and
-// RequestCheckpoint() may be called from any thread and from signal handlers.
+// Hooks are set up by Start() or Restore(). When Run() ends they are told of
+// an exception or an interruption, then of the result, and are torn down;
+// those that were not set up are not (see hook/hook.h). on_training_ended is
+// for a run that came to its end.
+//
+// Run() is called once, by the training thread. RequestStop(),
+// RequestInterrupt() and RequestCheckpoint() may be called from any thread and
+// from signal handlers.
 #pragma once
 
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -46,13 +55,15 @@ struct RunEnvironment {
   // Folder for checkpoints, metrics and outputs; empty: nothing is written.
   std::string output_dir;
   c10::Device device = c10::Device(c10::kCPU);
+  // Checkpoints of earlier attempts of the job, oldest first.
+  std::vector<std::string> earlier_checkpoints{};
 };
 
 // Copies weights and buffers by name. Throws Error(kBadSpec) naming what is
 // missing or of another shape; the model is then unchanged.
 void LoadModel(Model& model, const std::vector<NamedTensor>& saved);
 
-class EpochTrainer : public StepControl {
+class Trainer : public StepControl {
  public:
   struct Scheduler {
     std::string optimizer;  // name of the optimizer it steps
@@ -73,21 +84,25 @@ class EpochTrainer : public StepControl {
     uint64_t seed = 0;
   };
   enum class Outcome {
-    kCompleted,  // all epochs, or a stop condition
-    kStopped,    // on request; can go on another time
+    kCompleted,    // all epochs, or a stop condition
+    kStopped,      // on request; can go on another time
+    kInterrupted,  // the same, asked for by RequestInterrupt()
   };
 
-  EpochTrainer(Parts parts, RunEnvironment environment);
-  ~EpochTrainer() override;
+  Trainer(Parts parts, RunEnvironment environment);
+  ~Trainer() override;
 
   HookPoint<TrainerContext> on_training_began;
+  HookPoint<TrainerContext> on_epoch_started;
+  HookPoint<TrainerContext> on_validation_began;
+  HookPoint<TrainerContext> on_validation_finished;
   HookPoint<TrainerContext> on_epoch_finished;
   HookPoint<TrainerContext> on_stop_check;
   HookPoint<TrainerContext> on_epoch_committed;
   HookPoint<TrainerContext> on_step_boundary;
   HookPoint<TrainerContext> on_training_ended;
 
-  // Attaches to trainer and runners.
+  // Attaches to the trainer and to the runners in the hook's scope.
   void AddHook(std::shared_ptr<Hook> hook);
   // Keeps state and life of a hook that is attached to a runner alone.
   void AdoptHook(std::shared_ptr<Hook> hook);
@@ -104,6 +119,8 @@ class EpochTrainer : public StepControl {
   Scores Evaluate(const std::string& prefix);
 
   void RequestStop() { stop_requested_ = true; }
+  // As RequestStop(), but Run() says kInterrupted.
+  void RequestInterrupt() { interrupt_requested_ = stop_requested_ = true; }
   void RequestCheckpoint() { checkpoint_requested_ = true; }
 
   // All that a run needs to go on from here. Collective: every rank calls it
@@ -124,6 +141,10 @@ class EpochTrainer : public StepControl {
   const BatchSource& train() const { return *parts_.train; }
   const BatchSource* val() const { return parts_.val.get(); }
   int64_t epochs() const { return parts_.epochs; }
+  // The checkpoint that this run went on from; empty: it began anew.
+  const std::string& resumed_from() const { return resumed_from_; }
+  // It ends because it was asked to stop, and can go on another time.
+  bool is_stopping() const { return is_stopping_; }
   bool is_main_rank() const { return environment_.communicator->rank() == 0; }
   // A checkpoint is wanted at this boundary by request, on all ranks.
   bool checkpoint_wanted() const { return checkpoint_agreed_; }
@@ -146,10 +167,18 @@ class EpochTrainer : public StepControl {
     std::string name;
     std::shared_ptr<Hook> hook;
   };
+  // Runs `work`; when it throws, hooks are told and torn down first.
+  void Guard(const std::function<void()>& work);
+  void SetUpHooks();
+  // Tells hooks that were set up how it ended, and tears them down.
+  void EndHooks(RunResult result, const std::exception* cause);
+  void Begin();
+  void GoOnFrom(const Snapshot& snapshot);
+  Outcome RunLoop();
   EpochRun TrainingRun();
   void PrepareSync(const nlohmann::ordered_json& state);
   bool Train();
-  bool Validate(const std::string& prefix, Scores& scores);
+  bool Validate(const std::string& prefix);
   Scores Reduce(const Meter& meter, const std::string& prefix);
   void ReduceMetrics(const std::string& prefix, Scores& scores);
   void Judge(TrainerContext& context);
@@ -162,7 +191,9 @@ class EpochTrainer : public StepControl {
 
   Parts parts_;
   const RunEnvironment environment_;
+  // By priority, then in the order of adding.
   std::vector<NamedHook> hooks_;
+  std::vector<std::shared_ptr<Hook>> set_up_;
   std::vector<std::pair<std::string, std::string>> outputs_;
   std::unique_ptr<GradientSync> sync_;
   Agreement agreement_;
@@ -172,9 +203,12 @@ class EpochTrainer : public StepControl {
   TrainerContext context_;
   bool is_finished_ = false;  // by a stop condition
   bool left_early_ = false;
+  bool is_stopping_ = false;
+  std::string resumed_from_;
   bool checkpoint_agreed_ = false;
   std::string stop_reason_;
   std::atomic<bool> stop_requested_ = false;
+  std::atomic<bool> interrupt_requested_ = false;
   std::atomic<bool> checkpoint_requested_ = false;
   std::atomic<bool> hook_stop_ = false;
   // Of the running epoch, for its rate; includes earlier attempts.

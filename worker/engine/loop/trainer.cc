@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/engine/loop/epoch_trainer.h"
+#include "worker/engine/loop/trainer.h"
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -10,7 +11,7 @@
 
 namespace epochd::engine {
 
-EpochTrainer::EpochTrainer(Parts parts, RunEnvironment environment)
+Trainer::Trainer(Parts parts, RunEnvironment environment)
     : parts_(std::move(parts)),
       environment_(std::move(environment)),
       agreement_(*environment_.communicator) {
@@ -26,11 +27,18 @@ EpochTrainer::EpochTrainer(Parts parts, RunEnvironment environment)
   }
   context_.trainer = this;
   context_.total_epochs = parts_.epochs;
+  if (Hook* own = parts_.model->own_hook()) {
+    own->set_priority(kLowestPriority + 1);
+    AddHook(std::shared_ptr<Hook>(parts_.model, own));
+  }
 }
 
-EpochTrainer::~EpochTrainer() = default;
+Trainer::~Trainer() {
+  // Of a run that was set up and never ran.
+  EndHooks(RunResult::kFailed, nullptr);
+}
 
-void EpochTrainer::AdoptHook(std::shared_ptr<Hook> hook) {
+void Trainer::AdoptHook(std::shared_ptr<Hook> hook) {
   std::string name = hook->name();
   int number = 1;
   for (const NamedHook& each : hooks_) {
@@ -38,17 +46,90 @@ void EpochTrainer::AdoptHook(std::shared_ptr<Hook> hook) {
     if (each.name == name || each.name.starts_with(name + "#")) ++number;
   }
   if (number > 1) name += "#" + std::to_string(number);
-  hooks_.push_back({std::move(name), std::move(hook)});
+  const auto place =
+      std::upper_bound(hooks_.begin(), hooks_.end(), hook->priority(),
+                       [](int priority, const NamedHook& other) {
+                         return priority < other.hook->priority();
+                       });
+  hooks_.insert(place, {std::move(name), std::move(hook)});
 }
 
-void EpochTrainer::AddHook(std::shared_ptr<Hook> hook) {
-  hook->AttachToTrainer(*this);
-  parts_.training_runner->Attach(*hook);
-  parts_.validation_runner->Attach(*hook);
+void Trainer::AddHook(std::shared_ptr<Hook> hook) {
+  {
+    const BindingPriority priority(hook->priority());
+    hook->AttachToTrainer(*this);
+  }
+  if (hook->IsInScope("train")) parts_.training_runner->Attach(*hook);
+  if (hook->IsInScope("val")) parts_.validation_runner->Attach(*hook);
   AdoptHook(std::move(hook));
 }
 
-EpochTrainer::Outcome EpochTrainer::Run() {
+void Trainer::SetUpHooks() {
+  for (const NamedHook& each : hooks_) {
+    each.hook->Setup(*this);
+    set_up_.push_back(each.hook);
+  }
+}
+
+void Trainer::EndHooks(RunResult result, const std::exception* cause) {
+  const auto hooks = std::exchange(set_up_, {});
+  // One hook's trouble does not keep the others from closing what they have.
+  const auto each = [&](const auto& call) {
+    for (const std::shared_ptr<Hook>& hook : hooks) {
+      try {
+        call(*hook);
+      } catch (const std::exception& error) {
+        environment_.events->Notice(
+            "warning", std::string(hook->name()) +
+                           ": at the end of the run: " + error.what());
+      }
+    }
+  };
+  if (cause != nullptr) {
+    each([&](Hook& hook) { hook.OnException(context_, *cause); });
+  }
+  each([&](Hook& hook) { hook.Finalize(context_, result); });
+  each([&](Hook& hook) { hook.Teardown(*this); });
+}
+
+void Trainer::Guard(const std::function<void()>& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    EndHooks(RunResult::kFailed, &error);
+    throw;
+  }
+}
+
+void Trainer::Start() {
+  Guard([this] {
+    SetUpHooks();
+    Begin();
+  });
+}
+
+void Trainer::Restore(const Snapshot& snapshot) {
+  Guard([&] {
+    SetUpHooks();
+    GoOnFrom(snapshot);
+  });
+}
+
+Trainer::Outcome Trainer::Run() {
+  Outcome outcome = Outcome::kCompleted;
+  Guard([&] { outcome = RunLoop(); });
+  if (outcome == Outcome::kCompleted) {
+    EndHooks(RunResult::kSuccess, nullptr);
+    return outcome;
+  }
+  if (interrupt_requested_) outcome = Outcome::kInterrupted;
+  const Interruption interruption(
+      outcome == Outcome::kInterrupted ? "interrupted" : "stopped on request");
+  EndHooks(RunResult::kInterrupted, &interruption);
+  return outcome;
+}
+
+Trainer::Outcome Trainer::RunLoop() {
   context_.epoch = context_.initial_epoch = position_.epoch;
   context_.initial_batch = position_.batch;
   on_training_began.Fire(context_);
@@ -57,13 +138,15 @@ EpochTrainer::Outcome EpochTrainer::Run() {
     context_.epoch = position_.epoch;
     context_.scores.clear();
     context_.is_best = context_.stop = false;
+    on_epoch_started.Fire(context_);
     if (!Train()) {
       if (!is_finished_) return Leave(context_);
       break;
     }
     context_.scores = Reduce(train_meter_, "train/");
-    if (parts_.val && !Validate("val", context_.scores)) return Leave(context_);
+    if (parts_.val && !Validate("val")) return Leave(context_);
     Judge(context_);
+    context_.was_validated = true;
     on_epoch_finished.Fire(context_);
     StepSchedulers(context_);
     on_stop_check.Fire(context_);
@@ -81,11 +164,11 @@ EpochTrainer::Outcome EpochTrainer::Run() {
     is_finished_ |= agreed.finish;
     checkpoint_agreed_ = agreed.checkpoint;
     context_.ending = is_finished_ || position_.epoch == parts_.epochs;
-    const bool is_stopped = agreed.stop && !context_.ending;
-    context_.ending |= is_stopped;
+    is_stopping_ = agreed.stop && !context_.ending;
+    context_.ending |= is_stopping_;
     on_epoch_committed.Fire(context_);
     checkpoint_agreed_ = false;
-    if (is_stopped) return Outcome::kStopped;
+    if (is_stopping_) return Outcome::kStopped;
   }
   context_.ending = true;
   on_training_ended.Fire(context_);
@@ -93,18 +176,27 @@ EpochTrainer::Outcome EpochTrainer::Run() {
   return Outcome::kCompleted;
 }
 
-Scores EpochTrainer::Evaluate(const std::string& prefix) {
+Scores Trainer::Evaluate(const std::string& prefix) {
   if (parts_.val == nullptr) {
     throw Error(ErrorKind::kBadSpec,
                 "experiment.data." + prefix + ": missing; this task needs it");
   }
-  PrepareSync(nullptr);
-  Scores scores;
-  Validate(prefix, scores);
-  return scores;
+  Guard([&] {
+    PrepareSync(nullptr);
+    SetUpHooks();
+    context_.scores.clear();
+    if (!Validate(prefix)) is_stopping_ = true;
+  });
+  if (!is_stopping_) {
+    EndHooks(RunResult::kSuccess, nullptr);
+    return context_.scores;
+  }
+  const Interruption interruption("stopped on request");
+  EndHooks(RunResult::kInterrupted, &interruption);
+  return {};
 }
 
-bool EpochTrainer::Train() {
+bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
   parts_.train->StartEpoch(position_.epoch, position_.batch);
   EpochRun run = TrainingRun();
@@ -120,7 +212,7 @@ bool EpochTrainer::Train() {
   return !left_early_;
 }
 
-EpochRun EpochTrainer::TrainingRun() {
+EpochRun Trainer::TrainingRun() {
   return {.model = *parts_.model,
           .source = *parts_.train,
           .criterion = parts_.criterion,
@@ -133,7 +225,8 @@ EpochRun EpochTrainer::TrainingRun() {
           .metrics = {}};
 }
 
-bool EpochTrainer::Validate(const std::string& prefix, Scores& scores) {
+bool Trainer::Validate(const std::string& prefix) {
+  on_validation_began.Fire(context_);
   sync_->BroadcastBuffers();
   parts_.val->StartEpoch(position_.epoch, 0);
   EpochRun run = TrainingRun();
@@ -148,18 +241,21 @@ bool EpochTrainer::Validate(const std::string& prefix, Scores& scores) {
                .phase = prefix,
                .metrics = parts_.metrics};
   if (!parts_.validation_runner->RunEpoch(val)) return false;
-  for (auto& score : Reduce(val_meter_, prefix + "/")) scores.push_back(score);
-  ReduceMetrics(prefix, scores);
+  for (auto& score : Reduce(val_meter_, prefix + "/")) {
+    context_.scores.push_back(score);
+  }
+  ReduceMetrics(prefix, context_.scores);
+  on_validation_finished.Fire(context_);
   return true;
 }
 
-Scores EpochTrainer::Reduce(const Meter& meter, const std::string& prefix) {
+Scores Trainer::Reduce(const Meter& meter, const std::string& prefix) {
   at::Tensor totals = meter.Totals();
   environment_.communicator->AllReduceSum(totals);
   return meter.Means(totals, prefix);
 }
 
-void EpochTrainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
+void Trainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
   if (parts_.metrics.empty()) return;
   std::vector<at::Tensor> sums;
   for (const auto& metric : parts_.metrics) sums.push_back(metric->Sums());
@@ -176,7 +272,7 @@ void EpochTrainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
   }
 }
 
-void EpochTrainer::Judge(TrainerContext& context) {
+void Trainer::Judge(TrainerContext& context) {
   const double* value = FindScore(context.scores, parts_.monitor.metric);
   if (value == nullptr) {
     context.monitored.reset();
@@ -194,7 +290,7 @@ void EpochTrainer::Judge(TrainerContext& context) {
   context.is_best = parts_.monitor.Update(*value, context.epoch);
 }
 
-void EpochTrainer::StepSchedulers(const TrainerContext& context) {
+void Trainer::StepSchedulers(const TrainerContext& context) {
   const auto optimizers = parts_.training_runner->Optimizers();
   for (const Scheduler& each : parts_.schedulers) {
     for (const auto& [name, optimizer] : optimizers) {
@@ -205,7 +301,7 @@ void EpochTrainer::StepSchedulers(const TrainerContext& context) {
   }
 }
 
-bool EpochTrainer::AfterStep(bool hook_wants_stop) {
+bool Trainer::AfterStep(bool hook_wants_stop) {
   if (hook_wants_stop) hook_stop_ = true;
   const Agreement::Wishes agreed = agreement_.AfterStep(
       {.stop = stop_requested_,
@@ -225,20 +321,20 @@ bool EpochTrainer::AfterStep(bool hook_wants_stop) {
   return false;
 }
 
-bool EpochTrainer::ShouldLeave() const {
+bool Trainer::ShouldLeave() const {
   // Ranks must leave together, which takes a step's agreement.
   return environment_.communicator->world_size() == 1 && stop_requested_;
 }
 
-EpochTrainer::Outcome EpochTrainer::Leave(TrainerContext& context) {
-  context.ending = true;
+Trainer::Outcome Trainer::Leave(TrainerContext& context) {
+  context.ending = is_stopping_ = true;
   checkpoint_agreed_ = true;
   on_step_boundary.Fire(context);
   checkpoint_agreed_ = false;
   return Outcome::kStopped;
 }
 
-bool EpochTrainer::HasHook(std::string_view name) const {
+bool Trainer::HasHook(std::string_view name) const {
   for (const NamedHook& each : hooks_) {
     if (each.name == name) return true;
   }

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/update.h"
+
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+// Reads gradients that have just been written, so this costs less than a call
+// of an ATen kernel for each.
+bool IsFinite(const at::Tensor& tensor) {
+  if (tensor.scalar_type() != at::kFloat || !tensor.is_cpu() ||
+      !tensor.is_non_overlapping_and_dense()) {
+    return at::isfinite(tensor).all().item<bool>();
+  }
+  // Infinity and NaN have all bits of the exponent set.
+  constexpr uint32_t kExponent = 0x7f800000;
+  const float* values = tensor.const_data_ptr<float>();
+  const int64_t count = tensor.numel();
+  uint32_t found = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    uint32_t bits;
+    std::memcpy(&bits, values + i, sizeof(bits));
+    found |= static_cast<uint32_t>((bits & kExponent) == kExponent);
+  }
+  return found == 0;
+}
+
+}  // namespace
+
+Update::Update(std::string name, std::shared_ptr<Optimizer> optimizer,
+               const Options& options)
+    : name_(std::move(name)),
+      optimizer_(std::move(optimizer)),
+      options_(options) {
+  if (options_.accumulation < 1) {
+    throw Error(ErrorKind::kBadSpec, "gradient_accumulation_steps: " +
+                                         std::to_string(options_.accumulation) +
+                                         "; 1 or more is accepted");
+  }
+  if (options_.scaler) scaler_.emplace(*options_.scaler);
+}
+
+Update::Share Update::ShareOf(int64_t index, int64_t total,
+                              bool is_last) const {
+  const int64_t size = options_.accumulation;
+  Share share{.ends_group = is_last || (index + 1) % size == 0,
+              .divisor = static_cast<double>(size)};
+  if (options_.remainder == Remainder::kActual && total >= 0) {
+    const int64_t left = total % size;
+    if (index >= total - left) share.divisor = static_cast<double>(left);
+  }
+  return share;
+}
+
+void Update::Backward(GradientSync& sync, const at::Tensor& loss,
+                      const Share& share) {
+  at::Tensor scaled = loss;
+  if (share.divisor != 1) scaled = scaled / share.divisor;
+  if (scaler_) scaled = scaled.to(at::kFloat) * scaler_->scale();
+  sync.Backward(scaled, share.ends_group);
+  ++num_waiting_;
+}
+
+std::vector<at::Tensor> Update::Gradients() const {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(optimizer_->parameters().size());
+  for (const NamedTensor& each : optimizer_->parameters()) {
+    if (each.tensor.grad().defined()) gradients.push_back(each.tensor.grad());
+  }
+  return gradients;
+}
+
+void Update::Unscale() {
+  if (!scaler_ || is_unscaled_) return;
+  is_unscaled_ = true;
+  const c10::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
+  if (gradients.empty()) return;
+  const auto options = gradients.front().options().dtype(at::kFloat);
+  at::Tensor found = at::zeros({1}, options);
+  at::_amp_foreach_non_finite_check_and_unscale_(
+      gradients, found, at::full({}, scaler_->inverse(), options));
+  found_non_finite_ = found.item<float>() != 0;
+}
+
+at::Tensor Update::Norm(double norm_type) {
+  Unscale();
+  const c10::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
+  if (gradients.empty()) return at::zeros({}, at::kFloat);
+  return at::linalg_vector_norm(
+      at::stack(at::_foreach_norm(gradients, norm_type)), norm_type);
+}
+
+at::Tensor Update::ClipNorm(double max_norm, double norm_type) {
+  const at::Tensor norm = Norm(norm_type);
+  const c10::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
+  if (gradients.empty()) return norm;
+  at::_foreach_mul_(gradients, at::clamp(max_norm / (norm + 1e-6), {}, 1.0));
+  return norm;
+}
+
+void Update::ClipValue(double limit) {
+  Unscale();
+  const c10::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
+  if (gradients.empty()) return;
+  at::_foreach_clamp_min_(gradients, -limit);
+  at::_foreach_clamp_max_(gradients, limit);
+}
+
+bool Update::MustLook() const {
+  switch (options_.non_finite) {
+    case NonFinite::kSkip:
+    case NonFinite::kError:
+      return true;
+    case NonFinite::kApply:
+      return false;
+    case NonFinite::kAuto:
+      break;
+  }
+  const auto& parameters = optimizer_->parameters();
+  return !parameters.empty() && parameters.front().tensor.is_cpu();
+}
+
+bool Update::Step() {
+  Unscale();
+  if (!scaler_ && MustLook()) {
+    for (const NamedTensor& each : optimizer_->parameters()) {
+      const at::Tensor& gradient = each.tensor.grad();
+      if (!gradient.defined() || IsFinite(gradient)) continue;
+      found_non_finite_ = true;
+      if (options_.non_finite == NonFinite::kError) {
+        throw Error(ErrorKind::kTraining,
+                    name_ + ": the gradient of \"" + each.name +
+                        "\" is not finite; non_finite_gradients: skip would "
+                        "leave such steps out");
+      }
+      break;
+    }
+  }
+  const bool steps = !found_non_finite_;
+  if (steps) optimizer_->Step();
+  EndStep(found_non_finite_);
+  return steps;
+}
+
+void Update::Drop() { EndStep(found_non_finite_); }
+
+void Update::EndStep(bool found_non_finite) {
+  if (scaler_ && is_unscaled_) scaler_->Update(found_non_finite);
+  num_skipped_ += found_non_finite ? 1 : 0;
+  in_a_row_ = found_non_finite ? in_a_row_ + 1 : 0;
+  optimizer_->ZeroGrad();
+  is_unscaled_ = found_non_finite_ = false;
+  num_waiting_ = 0;
+}
+
+nlohmann::ordered_json Update::State() const {
+  nlohmann::ordered_json state = {{"skipped", num_skipped_},
+                                  {"skipped_in_a_row", in_a_row_}};
+  if (scaler_) state["scaler"] = scaler_->State();
+  return state;
+}
+
+void Update::LoadState(const nlohmann::ordered_json& state) {
+  num_skipped_ = state.value("skipped", int64_t{0});
+  in_a_row_ = state.value("skipped_in_a_row", int64_t{0});
+  const auto scaler = state.find("scaler");
+  if (scaler_ && scaler != state.end()) scaler_->LoadState(*scaler);
+}
+
+}  // namespace epochd::engine

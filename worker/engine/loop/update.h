@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Update: one optimizer's way from a loss to a step: which batches form a
+// step's group and what their losses are divided by, the scale of fp16,
+// gradients to be clipped, and steps that are refused. A runner has one per
+// optimizer. One thread.
+//
+// A group is `accumulation` batches, or what is left of them at the end of the
+// epoch (of the run, with `across_epochs`). For each batch:
+//
+//   const Update::Share share = update.ShareOf(...);
+//   update.Backward(sync, loss, share);
+//   if (share.ends_group) {   hooks may unscale, read and change gradients
+//     update.Step();
+//   }
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "worker/engine/core/optimizer.h"
+#include "worker/engine/dist/communicator.h"
+#include "worker/engine/loop/grad_scaler.h"
+
+namespace epochd::engine {
+
+class Update {
+ public:
+  // What losses of a last group of fewer batches are divided by.
+  enum class Remainder {
+    kFull,    // `accumulation` as ever: such a group weighs less (SR-Forge)
+    kActual,  // the number of its batches (MMEngine)
+  };
+  // What becomes of a step whose gradients are not finite.
+  enum class NonFinite {
+    kAuto,   // kSkip on a CPU; elsewhere kApply, as to look would wait
+    kSkip,   // left out and counted
+    kError,  // Error(kTraining)
+    kApply,  // done
+  };
+  struct Options {
+    int64_t accumulation = 1;
+    Remainder remainder = Remainder::kFull;
+    // Groups go on over ends of epochs.
+    bool across_epochs = false;
+    // fp16; steps that are not finite are then always left out.
+    std::optional<GradScaler::Options> scaler{};
+    NonFinite non_finite = NonFinite::kAuto;
+  };
+  // One batch's part in its group.
+  struct Share {
+    bool ends_group = true;
+    double divisor = 1;
+  };
+
+  // `name`: of the optimizer, for messages. Throws Error(kBadSpec) for what
+  // the optimizer cannot do.
+  Update(std::string name, std::shared_ptr<Optimizer> optimizer,
+         const Options& options);
+
+  // `index` counts batches from the start of the epoch (of the job, with
+  // across_epochs), `total` is how many there will be; below 0: unknown, and
+  // then `is_last` alone tells of the end.
+  Share ShareOf(int64_t index, int64_t total, bool is_last) const;
+  // Divides, scales, differentiates; averages over ranks when the group ends.
+  void Backward(GradientSync& sync, const at::Tensor& loss, const Share& share);
+  // Brings gradients back to their true size; once a step, further calls do
+  // nothing. Whoever reads gradients before a step calls it first.
+  void Unscale();
+  // Norm of all gradients (L2 by default) before they are scaled down to
+  // `max_norm` where it is larger; as torch.nn.utils.clip_grad_norm_. Stays
+  // on the device.
+  at::Tensor ClipNorm(double max_norm, double norm_type = 2.0);
+  // Cuts each element off at +-limit.
+  void ClipValue(double limit);
+  // Norm of all gradients.
+  at::Tensor Norm(double norm_type = 2.0);
+  // Unscales, steps unless the gradients are not finite, clears them. Returns
+  // whether it stepped.
+  bool Step();
+  // Clears gradients without a step; the scale goes on as if there was one.
+  void Drop();
+
+  Optimizer& optimizer() { return *optimizer_; }
+  const std::shared_ptr<Optimizer>& shared_optimizer() const {
+    return optimizer_;
+  }
+  const std::string& name() const { return name_; }
+  const Options& options() const { return options_; }
+  // 1 without fp16.
+  double scale() const { return scaler_ ? scaler_->scale() : 1.0; }
+  // Batches whose gradients wait for a step.
+  int64_t num_waiting() const { return num_waiting_; }
+  // Steps that were left out because gradients were not finite, since the job
+  // began, and how many of them in a row just now.
+  int64_t num_skipped() const { return num_skipped_; }
+  int64_t num_skipped_in_a_row() const { return in_a_row_; }
+
+  // Scale and counts; nothing of the optimizer.
+  nlohmann::ordered_json State() const;
+  void LoadState(const nlohmann::ordered_json& state);
+
+ private:
+  std::vector<at::Tensor> Gradients() const;
+  bool MustLook() const;
+  void EndStep(bool found_non_finite);
+
+  const std::string name_;
+  const std::shared_ptr<Optimizer> optimizer_;
+  const Options options_;
+  std::optional<GradScaler> scaler_;
+  bool is_unscaled_ = false;
+  bool found_non_finite_ = false;
+  int64_t num_waiting_ = 0;
+  int64_t num_skipped_ = 0;
+  int64_t in_a_row_ = 0;
+};
+
+}  // namespace epochd::engine
