@@ -23,7 +23,7 @@ IMAGES = ("coordinator", "worker")
 # Settings of epochctl, which runs beside the coordinator, and of all programs.
 ALSO_KNOWN = {"EPOCHD_TAG", "EPOCHD_SERVER", "EPOCHD_SERVICE_HOST",
               "EPOCHD_SERVICE_PORT"}
-
+CLUSTER_WIDE = {"Namespace", "PersistentVolume"}
 
 
 def has_kubectl():
@@ -72,6 +72,12 @@ def render(folder):
     text = subprocess.run(["kubectl", "kustomize", folder], check=True,
                           capture_output=True, text=True, timeout=30).stdout
     return list(yaml.safe_load_all(text))
+
+
+def mounts(documents, name):
+    """Path to volume of the set's container."""
+    container = policy.container_of(documents, name)
+    return {m["mountPath"]: m["name"] for m in container["volumeMounts"]}
 
 
 def environment(documents, name):
@@ -163,21 +169,67 @@ class ManifestsTest(unittest.TestCase):
                 documents = render(folder)
                 self.assertEqual(list(policy.check_manifests(documents)), [])
                 for document in documents:
-                    if document["kind"] != "Namespace":
+                    if document["kind"] not in CLUSTER_WIDE:
                         self.assertEqual(document["metadata"]["namespace"],
                                          "epochd")
 
     @needs_kubectl
-    def test_the_overlay_for_old_clusters_has_neither_grpc_probes_nor_claims(
+    def test_in_all_kustomizations_the_journal_outlives_the_coordinators_pod(
+            self):
+        for folder in (KUBERNETES / "base", KUBERNETES / "overlays/kube-1.20"):
+            with self.subTest(folder=folder.name):
+                documents = render(folder)
+                (coordinator,) = [d for _, _, d in policy.pod_specs(documents)
+                                  if d["metadata"]["name"] == "epochd"]
+                (claim,) = coordinator["spec"]["volumeClaimTemplates"]
+                self.assertEqual(mounts(documents, "epochd")["/var/lib/epochd"],
+                                 claim["metadata"]["name"])
+
+    @needs_kubectl
+    def test_shared_storage_is_mounted_where_the_image_keeps_checkpoints(self):
+        image = (ROOT / "docker/worker.Dockerfile").read_text()
+        storage = re.search(r"EPOCHD_STORAGE=(\S+)", image).group(1)
+        documents = render(KUBERNETES / "overlays/kube-1.20")
+        volume = mounts(documents, "epochd-worker")[storage]
+        (pod,) = [p for where, p, _ in policy.pod_specs(documents)
+                  if "worker" in where]
+        (claim,) = [v["persistentVolumeClaim"]["claimName"]
+                    for v in pod["volumes"] if v["name"] == volume]
+        (found,) = [d for d in documents
+                    if d["kind"] == "PersistentVolumeClaim"]
+        self.assertEqual(found["metadata"]["name"], claim)
+        self.assertEqual(found["spec"]["accessModes"], ["ReadWriteMany"])
+
+    @needs_kubectl
+    def test_the_overlay_for_old_clusters_needs_neither_grpc_probes_nor_dns(
             self):
         documents = render(KUBERNETES / "overlays/kube-1.20")
         coordinator = policy.container_of(documents, "epochd")
         self.assertNotIn("grpc", coordinator["readinessProbe"])
-        for _, _, document in policy.pod_specs(documents):
-            self.assertNotIn("volumeClaimTemplates", document["spec"])
         self.assertEqual(
             environment(documents, "epochd-worker")["EPOCHD_COORDINATOR"],
             "$(EPOCHD_SERVICE_HOST):$(EPOCHD_SERVICE_PORT)")
+
+    @needs_kubectl
+    def test_each_claim_of_the_overlay_for_old_clusters_has_its_volume(self):
+        documents = render(KUBERNETES / "overlays/kube-1.20")
+        wanted = {}
+        for document in documents:
+            if document["kind"] == "PersistentVolumeClaim":
+                wanted[document["metadata"]["name"]] = document["spec"]
+        for _, _, document in policy.pod_specs(documents):
+            for claim in document["spec"].get("volumeClaimTemplates", []):
+                name = "%s-%s-0" % (claim["metadata"]["name"],
+                                    document["metadata"]["name"])
+                wanted[name] = claim["spec"]
+        offered = {d["spec"]["claimRef"]["name"]: d["spec"] for d in documents
+                   if d["kind"] == "PersistentVolume"}
+        self.assertEqual(set(offered), set(wanted))
+        for name, volume in offered.items():
+            self.assertEqual(volume["accessModes"],
+                             wanted[name]["accessModes"])
+            self.assertEqual(volume["capacity"],
+                             wanted[name]["resources"]["requests"])
 
 
 if __name__ == "__main__":

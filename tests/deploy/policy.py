@@ -56,8 +56,8 @@ def check_container(where, container, volumes):
                 where, variable["name"])
 
 
-def check_pod(where, pod, claims):
-    """One pod spec; `claims` are the names of its volume claims."""
+def check_pod(where, pod, claims, known):
+    """One pod spec; `claims` are its own volume claims, `known` the others."""
     if pod.get("automountServiceAccountToken") is not False:
         yield "%s: gets a service account's token" % where
     for name in ("hostNetwork", "hostPID", "hostIPC"):
@@ -75,6 +75,9 @@ def check_pod(where, pod, claims):
     for name, volume in volumes.items():
         if "hostPath" in volume:
             yield "%s: volume '%s' is a path of the node" % (where, name)
+        claim = volume.get("persistentVolumeClaim")
+        if claim and claim["claimName"] not in known:
+            yield "%s: volume '%s' is of no claim here" % (where, name)
     volumes.update((name, {"claim": name}) for name in claims)
     for container in pod.get("containers", []):
         inner = "%s, container %s" % (where, container["name"])
@@ -84,11 +87,13 @@ def check_pod(where, pod, claims):
 def check_manifests(documents):
     """All documents of a rendered kustomization."""
     found = set()
+    known = {d["metadata"]["name"] for d in documents
+             if d["kind"] == "PersistentVolumeClaim"}
     for where, pod, document in pod_specs(documents):
         found.add(document["metadata"]["name"])
         claims = [c["metadata"]["name"]
                   for c in document["spec"].get("volumeClaimTemplates", [])]
-        yield from check_pod(where, pod, claims)
+        yield from check_pod(where, pod, claims, known)
         spec = document["spec"]
         labels = spec["template"]["metadata"].get("labels", {})
         wanted = spec["selector"]["matchLabels"].items()

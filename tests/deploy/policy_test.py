@@ -65,6 +65,8 @@ BREAKS = [
     (POD + "securityContext.fsGroup", None, "fsGroup"),
     (POD + "securityContext.seccompProfile", None, "seccomp"),
     (POD + "volumes.0", {"name": "token", "hostPath": {}}, "path of the node"),
+    (POD + "volumes.0", {"name": "token", "persistentVolumeClaim":
+                         {"claimName": "other"}}, "no claim"),
     (CONTAINER + "image", "debian:12", "docker/build"),
     (CONTAINER + "image", "epochd-coordinator-2:12", "docker/build"),
     (CONTAINER + "readinessProbe", None, "readinessProbe"),
