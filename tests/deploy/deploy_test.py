@@ -219,9 +219,10 @@ class ManifestsTest(unittest.TestCase):
                 wanted[document["metadata"]["name"]] = document["spec"]
         for _, _, document in policy.pod_specs(documents):
             for claim in document["spec"].get("volumeClaimTemplates", []):
-                name = "%s-%s-0" % (claim["metadata"]["name"],
-                                    document["metadata"]["name"])
-                wanted[name] = claim["spec"]
+                for ordinal in range(document["spec"]["replicas"]):
+                    name = "%s-%s-%d" % (claim["metadata"]["name"],
+                                         document["metadata"]["name"], ordinal)
+                    wanted[name] = claim["spec"]
         offered = {d["spec"]["claimRef"]["name"]: d["spec"] for d in documents
                    if d["kind"] == "PersistentVolume"}
         self.assertEqual(set(offered), set(wanted))
