@@ -281,9 +281,10 @@ absl::Status SqliteJobStore::WriteJob(const JobWrite& write) {
     run("INSERT INTO specs VALUES (?, ?)", [&](Statement& s) {
       s.Bind(job.submit_number).BindBlob(EncodeSpec(*job.spec));
     });
-    for (const auto& [key, value] : job.spec->labels) {
+    // Clang 14 cannot capture a structured binding.
+    for (const auto& label : job.spec->labels) {
       run("INSERT INTO labels VALUES (?, ?, ?)", [&](Statement& s) {
-        s.Bind(job.submit_number).Bind(key).Bind(value);
+        s.Bind(job.submit_number).Bind(label.first).Bind(label.second);
       });
     }
     run("UPDATE coordinator SET next_submit_number = "
