@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
@@ -45,7 +46,13 @@ void BatchImageSaver::AttachToTrainer(engine::Trainer& trainer) {
   const std::string& output = trainer.environment().output_dir;
   if (!trainer.is_main_rank() || output.empty()) return;
   trainer_ = &trainer;
-  trainer.AddOutput("images", output + "/images");
+  if (options_.tensorboard) {
+    trainer.AddOutput("tensorboard", output + "/tensorboard");
+    event_file_ =
+        std::make_unique<EventFile>(output + "/tensorboard", ".images");
+  } else {
+    trainer.AddOutput("images", output + "/images");
+  }
   trainer.on_epoch_finished.Bind([this](engine::TrainerContext& context) {
     auto* gan =
         dynamic_cast<engine::AdversarialModel*>(&context.trainer->model());
@@ -86,8 +93,21 @@ void BatchImageSaver::AttachToValidation(engine::ValidationRunner& runner) {
 }
 
 void BatchImageSaver::Write(const at::Tensor& images, int64_t epoch) {
-  const std::string png =
-      EncodePng(MakeGrid(images, options_.columns, options_.range));
+  const at::Tensor grid = MakeGrid(images, options_.columns, options_.range);
+  const std::string png = EncodePng(grid);
+  if (event_file_) {
+    const double time = std::chrono::duration<double>(
+                            std::chrono::system_clock::now().time_since_epoch())
+                            .count();
+    if (!event_file_->AddImage(time, trainer_->position().step,
+                               is_gan_ ? "generated" : options_.field,
+                               grid.size(1), grid.size(2), grid.size(0), png)) {
+      trainer_->events().Notice("warning",
+                                "\"" + trainer_->environment().output_dir +
+                                    "/tensorboard\": cannot write");
+    }
+    return;
+  }
   const std::string folder = trainer_->environment().output_dir + "/images";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -103,57 +123,78 @@ void BatchImageSaver::Write(const at::Tensor& images, int64_t epoch) {
   }
 }
 
-engine::Entry<engine::Hook> BatchImageSaverEntry() {
+namespace {
+
+std::vector<catalogue::Parameter> ImageParameters() {
   return {
-      {.kind = "hook",
-       .name = "BatchImageSaver",
-       .help = "saves images as PNG grids",
-       .parameters = {{.name = "every",
-                       .type = "every",
-                       .default_value = "1 epoch",
-                       .help = "n epochs"},
-                      {.name = "count",
-                       .type = "int",
-                       .default_value = 64,
-                       .min = 1,
-                       .max = 4096,
-                       .help = "images of a grid"},
-                      {.name = "columns",
-                       .type = "int",
-                       .default_value = 8,
-                       .min = 1,
-                       .help = "images beside each other"},
-                      {.name = "field",
-                       .type = "string",
-                       .default_value = "output",
-                       .help = "of validation batches; not used for a GAN"},
-                      {.name = "range",
-                       .type = "list<float>",
-                       .help =
-                           "values that are black and white; the least and the "
-                           "greatest by default"}}},
-      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-        BatchImageSaver::Options options;
-        const std::string text = params.String("every");
-        const auto every = catalogue::ParseEvery(text);
-        if (!every || !every->epochs) {
-          params.Fail("every", "\"" + text + "\"; n epochs are accepted");
-        }
-        options.every_epochs = *every->epochs;
-        options.count = params.Int("count");
-        options.columns = params.Int("columns");
-        options.field = params.String("field");
-        if (params.Has("range")) {
-          const std::vector<double> range = params.Floats("range");
-          if (range.size() != 2 || range[0] >= range[1]) {
-            params.Fail("range",
-                        "two numbers, the lesser first, are "
-                        "accepted");
-          }
-          options.range = std::pair(range[0], range[1]);
-        }
-        return std::make_shared<BatchImageSaver>(std::move(options));
-      }};
+      {.name = "every",
+       .type = "every",
+       .default_value = "1 epoch",
+       .help = "n epochs"},
+      {.name = "count",
+       .type = "int",
+       .default_value = 64,
+       .min = 1,
+       .max = 4096,
+       .help = "images of a grid"},
+      {.name = "columns",
+       .type = "int",
+       .default_value = 8,
+       .min = 1,
+       .help = "images beside each other"},
+      {.name = "field",
+       .type = "string",
+       .default_value = "output",
+       .help = "of validation batches; not used for a GAN"},
+      {.name = "range",
+       .type = "list<float>",
+       .help = "values that are black and white; the least and the greatest "
+               "by default"}};
+}
+
+BatchImageSaver::Options ReadImageOptions(const engine::Params& params) {
+  BatchImageSaver::Options options;
+  const std::string text = params.String("every");
+  const auto every = catalogue::ParseEvery(text);
+  if (!every || !every->epochs) {
+    params.Fail("every", "\"" + text + "\"; n epochs are accepted");
+  }
+  options.every_epochs = *every->epochs;
+  options.count = params.Int("count");
+  options.columns = params.Int("columns");
+  options.field = params.String("field");
+  if (params.Has("range")) {
+    const std::vector<double> range = params.Floats("range");
+    if (range.size() != 2 || range[0] >= range[1]) {
+      params.Fail("range", "two numbers, the lesser first, are accepted");
+    }
+    options.range = std::pair(range[0], range[1]);
+  }
+  return options;
+}
+
+}  // namespace
+
+engine::Entry<engine::Hook> BatchImageSaverEntry() {
+  return {{.kind = "hook",
+           .name = "BatchImageSaver",
+           .help = "saves images as PNG grids",
+           .parameters = ImageParameters()},
+          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+            return std::make_shared<BatchImageSaver>(ReadImageOptions(params));
+          }};
+}
+
+engine::Entry<engine::Hook> BatchImageLoggerEntry() {
+  return {{.kind = "hook",
+           .name = "BatchImageLogger",
+           .help = "shows images in TensorBoard",
+           .parameters = ImageParameters()},
+          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+            BatchImageSaver::Options options = ReadImageOptions(params);
+            options.tensorboard = true;
+            return std::make_shared<BatchImageSaver>(std::move(options));
+          }};
 }
 
 }  // namespace epochd::hooks

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// BatchImageSaver: PNG grids in <output>/images/. In GAN training samples of
+// BatchImageSaver: PNG grids in <output>/images/; as BatchImageLogger the same
+// grids as images of a TensorBoard event file. In GAN training samples of
 // the generator from the same latent noise each time, else a field of the
 // first validation batch. Draws nothing from the training's random stream.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "hooks/event_file.h"
 #include "worker/engine/hook/context.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/params.h"
@@ -23,10 +26,13 @@ class BatchImageSaver : public engine::Hook {
     int64_t columns = 8;
     std::string field = "output";
     std::optional<std::pair<double, double>> range;
+    bool tensorboard = false;  // else PNG files
   };
   explicit BatchImageSaver(Options options) : options_(std::move(options)) {}
 
-  const char* name() const override { return "BatchImageSaver"; }
+  const char* name() const override {
+    return options_.tensorboard ? "BatchImageLogger" : "BatchImageSaver";
+  }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToValidation(engine::ValidationRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;
@@ -41,8 +47,10 @@ class BatchImageSaver : public engine::Hook {
   bool is_gan_ = false;
   // Fields that a conditional generator may need, of the epoch's first batch.
   engine::Batch condition_;
+  std::unique_ptr<EventFile> event_file_;
 };
 
 engine::Entry<engine::Hook> BatchImageSaverEntry();
+engine::Entry<engine::Hook> BatchImageLoggerEntry();
 
 }  // namespace epochd::hooks

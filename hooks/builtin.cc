@@ -3,20 +3,42 @@
 
 #include "hooks/batch_image_saver.h"
 #include "hooks/checkpoint_saver.h"
+#include "hooks/curve_saver.h"
 #include "hooks/discriminator_warmup.h"
 #include "hooks/early_stopping.h"
+#include "hooks/edge_enhanced_input.h"
+#include "hooks/environment_report.h"
 #include "hooks/gradient_clip.h"
+#include "hooks/learning_rate_monitor.h"
 #include "hooks/metric_logger.h"
+#include "hooks/nan_guard.h"
+#include "hooks/profiler.h"
 #include "hooks/r1_gradient_penalty.h"
 #include "hooks/step_ratio.h"
+#include "hooks/step_timer.h"
+#include "hooks/weight_averaging.h"
 
 namespace epochd::hooks {
 
 std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
-  return {BatchImageSaverEntry(),     CheckpointSaverEntry(),
-          DiscriminatorWarmupEntry(), EarlyStoppingEntry(),
-          GradientClipEntry(),        MetricLoggerEntry(),
-          R1GradientPenaltyEntry(),   StepRatioEntry()};
+  return {BatchImageLoggerEntry(),
+          BatchImageSaverEntry(),
+          CheckpointSaverEntry(),
+          CurveSaverEntry(),
+          DiscriminatorWarmupEntry(),
+          EarlyStoppingEntry(),
+          EdgeEnhancedInputEntry(),
+          EmaEntry(),
+          EnvironmentReportEntry(),
+          GradientClipEntry(),
+          LearningRateMonitorEntry(),
+          MetricLoggerEntry(),
+          NanGuardEntry(),
+          ProfilerEntry(),
+          R1GradientPenaltyEntry(),
+          StepRatioEntry(),
+          StepTimerEntry(),
+          SwaEntry()};
 }
 
 }  // namespace epochd::hooks

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// EarlyStopping by SR-Forge's rule: of the monitored score's last `patience`
-// values, some later one must be better than the first by more than min_delta;
-// if none is, the training ends. It looks as soon as there are `patience`
-// values. NaN never counts as better.
-//
-//   patience 3, min_delta 0.1, losses 1, .95, .9: ends after the third
+// EarlyStopping: ends a training when a score stalls, by the rule of one of
+// the systems (stop_rule.h). It looks where the score was measured: at ends of
+// epochs with a validation, or at every n-th step at the step's own loss.
+// Epochs without a new value are passed over.
 #pragma once
 
-#include <deque>
+#include <optional>
+#include <string>
 
+#include "hooks/stop_rule.h"
+#include "worker/engine/hook/context.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/params.h"
 
@@ -17,22 +18,38 @@ namespace epochd::hooks {
 
 class EarlyStopping : public engine::Hook {
  public:
-  EarlyStopping(int64_t patience, double min_delta)
-      : patience_(patience), min_delta_(min_delta) {}
+  struct Options {
+    StopRule::Options rule = {};
+    // Empty: the experiment's monitored score, and its direction.
+    std::string metric = {};
+    // Looks at the training loss every n steps; else at ends of epochs.
+    std::optional<int64_t> every_steps = {};
+    // Not before so many epochs are done.
+    int64_t min_epochs = 0;
+    // A score that is not measured is an error; else a warning, once.
+    bool strict = false;
+  };
+  explicit EarlyStopping(Options options)
+      : options_(std::move(options)), rule_(options_.rule) {}
 
   const char* name() const override { return "EarlyStopping"; }
   void AttachToTrainer(engine::Trainer& trainer) override;
-  nlohmann::ordered_json State() const override;
-  void LoadState(const nlohmann::ordered_json& state) override;
+  void AttachToTraining(engine::TrainingRunner& runner) override;
+  nlohmann::ordered_json State() const override { return rule_.State(); }
+  void LoadState(const nlohmann::ordered_json& state) override {
+    rule_.LoadState(state);
+  }
 
-  // Takes an epoch's value; true: end the training.
-  bool ShouldStop(double value, bool higher_is_better);
+  const StopRule& rule() const { return rule_; }
 
  private:
-  const int64_t patience_;
-  const double min_delta_;
-  // The last values, at most patience_ of them.
-  std::deque<double> window_;
+  void AfterEpoch(engine::TrainerContext& context);
+  // The score that is looked at; nothing: it was not measured.
+  std::optional<double> Value(const engine::TrainerContext& context);
+
+  const Options options_;
+  StopRule rule_;
+  bool warned_ = false;
 };
 
 engine::Entry<engine::Hook> EarlyStoppingEntry();

@@ -79,7 +79,7 @@ bool EventFile::Open(double time) {
   std::filesystem::create_directories(folder_, error);
   const std::string path = folder_ + "/events.out.tfevents." +
                            std::to_string(static_cast<int64_t>(time)) +
-                           ".epochd." + std::to_string(getpid());
+                           ".epochd." + std::to_string(getpid()) + suffix_;
   file_.reset(std::fopen(path.c_str(), "ab"));
   return file_ && AddEvent(time, 0, kFileVersionField, "brain.Event:2");
 }
@@ -113,6 +113,23 @@ bool EventFile::AddScalars(
     AppendFixed(std::bit_cast<uint32_t>(static_cast<float>(number)), value);
     AppendBytes(1, value, summary);
   }
+  return AddEvent(time, step, kSummaryField, summary);
+}
+
+bool EventFile::AddImage(double time, int64_t step, const std::string& tag,
+                         int64_t height, int64_t width, int64_t channels,
+                         const std::string& png) {
+  if (!Open(time)) return false;
+  std::string image;
+  AppendInt(1, height, image);
+  AppendInt(2, width, image);
+  AppendInt(3, channels, image);
+  AppendBytes(4, png, image);
+  std::string value;
+  AppendBytes(1, tag, value);
+  AppendBytes(4, image, value);
+  std::string summary;
+  AppendBytes(1, value, summary);
   return AddEvent(time, step, kSummaryField, summary);
 }
 

@@ -18,12 +18,18 @@ namespace epochd::hooks {
 
 class EventFile {
  public:
-  // `folder` is created when needed.
-  explicit EventFile(std::string folder) : folder_(std::move(folder)) {}
+  // `folder` is created when needed; `suffix` tells files of one process
+  // apart.
+  explicit EventFile(std::string folder, std::string suffix = "")
+      : folder_(std::move(folder)), suffix_(std::move(suffix)) {}
 
   // `time`: seconds since 1970. False: could not be written (disk full).
   bool AddScalars(double time, int64_t step,
                   const std::vector<std::pair<std::string, double>>& scalars);
+  // A PNG picture.
+  bool AddImage(double time, int64_t step, const std::string& tag,
+                int64_t height, int64_t width, int64_t channels,
+                const std::string& png);
 
  private:
   struct Close {
@@ -33,6 +39,7 @@ class EventFile {
   bool AddEvent(double time, int64_t step, int field, std::string_view payload);
 
   const std::string folder_;
+  const std::string suffix_;
   std::unique_ptr<std::FILE, Close> file_;
 };
 

@@ -1,78 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/gradient_clip.h"
 
-#include <ATen/ATen.h>
-#include <c10/core/GradMode.h>
-
-#include <algorithm>
+#include <limits>
 
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
+
+void GradientClip::Clip(engine::RunnerContext& context, engine::Update& update,
+                        const char* metric) const {
+  if (options_.max_value) {
+    update.ClipValue(*options_.max_value);
+    return;
+  }
+  const at::Tensor norm =
+      update.ClipNorm(*options_.max_norm, options_.norm_type);
+  if (norm.defined()) context.AddMetric(metric, norm);
+}
+
+void GradientClip::AttachToTraining(engine::TrainingRunner& runner) {
+  if (options_.target != Target::kAll) return;
+  runner.on_before_optimizer_step.Bind([this](engine::RunnerContext& context) {
+    Clip(context, *context.update, "grad_norm");
+  });
+}
+
+void GradientClip::AttachToGan(engine::GanTrainingRunner& runner) {
+  if (options_.target != Target::kGenerator) {
+    runner.on_before_d_step.Bind([this](engine::GanContext& context) {
+      Clip(context, *context.discriminator_update, "grad_norm_d");
+    });
+  }
+  if (options_.target != Target::kDiscriminator) {
+    runner.on_before_g_step.Bind([this](engine::GanContext& context) {
+      Clip(context, *context.generator_update, "grad_norm_g");
+    });
+  }
+}
+
 namespace {
 
-void Clip(const std::vector<engine::NamedTensor>& parameters, double max_norm) {
-  c10::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  for (const engine::NamedTensor& each : parameters) {
-    if (each.tensor.grad().defined()) gradients.push_back(each.tensor.grad());
+double ReadNormType(const engine::Params& params) {
+  const catalogue::Json& value = params.Raw("norm_type");
+  if (value == "inf") return std::numeric_limits<double>::infinity();
+  if (value.is_number() && value.get<double>() > 0) return value.get<double>();
+  params.Fail("norm_type",
+              value.dump() + "; a number above 0, or inf, is accepted");
+}
+
+GradientClip::Options ReadClipOptions(const engine::Params& params) {
+  GradientClip::Options options{.max_norm = params.OptionalFloat("max_norm"),
+                                .max_value = params.OptionalFloat("max_value"),
+                                .norm_type = ReadNormType(params)};
+  if (options.max_norm && options.max_value) {
+    params.Fail("max_value", "not together with max_norm");
   }
-  if (gradients.empty()) return;
-  const at::Tensor norm =
-      at::linalg_vector_norm(at::stack(at::_foreach_norm(gradients, 2)), 2);
-  // Stays on the device: no value is read, so nothing waits.
-  const at::Tensor factor = at::clamp(max_norm / (norm + 1e-6), {}, 1.0);
-  for (at::Tensor& gradient : gradients) gradient.mul_(factor);
+  if (!options.max_norm && !options.max_value) options.max_norm = 1.0;
+  const std::string target = params.String("target");
+  options.target = target == "D"   ? GradientClip::Target::kDiscriminator
+                   : target == "G" ? GradientClip::Target::kGenerator
+                                   : GradientClip::Target::kAll;
+  return options;
 }
 
 }  // namespace
 
-void GradientClip::AttachToTraining(engine::TrainingRunner& runner) {
-  if (target_ != Target::kAll) return;
-  runner.on_post_backward.Bind(
-      [max_norm = max_norm_](engine::RunnerContext& context) {
-        Clip(context.optimizer->parameters(), max_norm);
-      });
-}
-
-void GradientClip::AttachToGan(engine::GanTrainingRunner& runner) {
-  if (target_ != Target::kGenerator) {
-    runner.on_post_d_backward.Bind(
-        [max_norm = max_norm_](engine::GanContext& context) {
-          Clip(context.discriminator_optimizer->parameters(), max_norm);
-        });
-  }
-  if (target_ != Target::kDiscriminator) {
-    runner.on_post_g_backward.Bind(
-        [max_norm = max_norm_](engine::GanContext& context) {
-          Clip(context.generator_optimizer->parameters(), max_norm);
-        });
-  }
-}
-
 engine::Entry<engine::Hook> GradientClipEntry() {
   return {{.kind = "hook",
            .name = "GradientClip",
-           .help = "limits the norm of gradients",
+           .help = "limits gradients, and tells their norm",
            .parameters = {{.name = "max_norm",
                            .type = "float",
-                           .default_value = 1.0,
                            .min = 0,
                            .exclusive_min = true,
-                           .help = "largest L2 norm over all parameters"},
+                           .help = "largest norm over all parameters; 1 "
+                                   "without max_value"},
+                          {.name = "norm_type",
+                           .type = "any",
+                           .default_value = 2,
+                           .help = "p of the norm, or inf"},
+                          {.name = "max_value",
+                           .type = "float",
+                           .min = 0,
+                           .exclusive_min = true,
+                           .aliases = {"clip_value"},
+                           .help = "largest element, in place of max_norm"},
                           {.name = "target",
                            .type = "string",
                            .default_value = "all",
                            .choices = {"all", "D", "G"},
                            .help = "side of a GAN"}}},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-            const std::string target = params.String("target");
-            return std::make_shared<GradientClip>(
-                params.Float("max_norm"),
-                target == "D"   ? GradientClip::Target::kDiscriminator
-                : target == "G" ? GradientClip::Target::kGenerator
-                                : GradientClip::Target::kAll);
+            return std::make_shared<GradientClip>(ReadClipOptions(params));
           }};
 }
 

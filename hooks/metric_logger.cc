@@ -2,20 +2,40 @@
 #include "hooks/metric_logger.h"
 
 #include <chrono>
-#include <filesystem>
-#include <fstream>
 
 #include "worker/engine/core/number.h"
+#include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
 namespace {
 
+using engine::LogRule;
+using engine::MessageHub;
+using engine::ScalarHistory;
+
 double WallTime() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// What the hub knows, by the rules of `options`.
+engine::Scores StepScores(const MessageHub& hub,
+                          const MetricLogger::Options& options) {
+  engine::Scores scores;
+  for (const auto& [name, history] : hub.all()) {
+    const LogRule rule = engine::DefaultLogRule(name, options.window);
+    scores.emplace_back(name, history.Get(rule.statistic, rule.window));
+  }
+  for (const LogRule& rule : options.statistics) {
+    const ScalarHistory* history = hub.Find(rule.source);
+    if (history == nullptr) continue;
+    scores.emplace_back(rule.log_name,
+                        history->Get(rule.statistic, rule.window));
+  }
+  return scores;
 }
 
 }  // namespace
@@ -27,88 +47,243 @@ void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
   if (options_.json) trainer.AddOutput("metrics", output + "/metrics.jsonl");
   if (options_.tensorboard) {
     trainer.AddOutput("tensorboard", output + "/tensorboard");
-    event_file_ = std::make_unique<EventFile>(output + "/tensorboard");
   }
-  trainer.on_epoch_finished.Bind([this](engine::TrainerContext& context) {
-    engine::Scores scores = context.scores;
-    for (const auto& [name, optimizer] :
-         trainer_->training_runner().Optimizers()) {
-      scores.emplace_back(
-          name == "optimizer" ? "learning_rate" : "learning_rate_" + name,
-          optimizer->lr());
+  if (options_.every_steps) {
+    trainer.messages().Keep(options_.window);
+    for (const LogRule& rule : options_.statistics) {
+      trainer.messages().Keep(rule.window);
     }
-    Log(context.epoch + 1, trainer_->position().step, scores);
-  });
+  }
+  trainer.on_training_began.Bind([this](engine::TrainerContext&) { Open(); });
+  trainer.on_epoch_finished.Bind(
+      [this](engine::TrainerContext& context) { AfterEpoch(context); });
+}
+
+void MetricLogger::Open() {
+  const std::string& output = trainer_->environment().output_dir;
+  if (options_.json) writers_.push_back(MakeJsonLines(output));
+  if (options_.tensorboard) writers_.push_back(MakeTensorBoard(output));
+  if (!options_.mlflow.uri.empty()) {
+    auto mlflow = std::make_unique<MlflowWriter>(options_.mlflow);
+    mlflow_ = mlflow.get();
+    writers_.push_back(std::move(mlflow));
+  }
+}
+
+void MetricLogger::AfterEpoch(engine::TrainerContext& context) {
+  engine::Scores scores = context.scores;
+  for (const auto& [name, optimizer] :
+       trainer_->training_runner().Optimizers()) {
+    scores.emplace_back(
+        name == "optimizer" ? "learning_rate" : "learning_rate_" + name,
+        optimizer->lr());
+  }
+  // What hooks told of the epoch's steps: means of what is averaged.
+  for (const auto& [name, history] : trainer_->messages().all()) {
+    if (engine::FindScore(scores, name) != nullptr ||
+        name.starts_with("train/step_")) {
+      continue;
+    }
+    const LogRule rule = engine::DefaultLogRule(name, ScalarHistory::kEpoch);
+    scores.emplace_back(name, history.Get(rule.statistic, rule.window));
+  }
+  Write({.epoch = context.epoch + 1,
+         .step = trainer_->position().step,
+         .scores = std::move(scores)});
 }
 
 void MetricLogger::AttachToTraining(engine::TrainingRunner& runner) {
   if (!options_.every_steps) return;
-  runner.on_post_step.Bind([this](engine::RunnerContext& context) {
-    if (trainer_ == nullptr || context.step == 0 ||
-        context.step % *options_.every_steps != 0) {
-      return;
-    }
-    const double loss = context.loss.item<double>();
-    trainer_->events().Emit(
-        "metrics",
-        {{"epoch", context.epoch + 1},
-         {"step", context.step},
-         {"metrics", {{"train/step_loss", engine::FromNumber(loss)}}}});
-    Log(context.epoch + 1, context.step, {{"train/step_loss", loss}});
-  });
+  runner.on_step_metrics.Bind(
+      [this](engine::RunnerContext& context) { AfterStep(context); });
 }
 
-void MetricLogger::Log(int64_t epoch, int64_t step,
-                       const engine::Scores& scores) {
-  const double time = WallTime();
-  if (options_.json) {
-    const std::string& output = trainer_->environment().output_dir;
-    engine::Json line = {{"time", time}, {"epoch", epoch}, {"step", step}};
-    for (const auto& [name, value] : scores) {
-      line[name] = engine::FromNumber(value);
+void MetricLogger::AttachToGan(engine::GanTrainingRunner& runner) {
+  if (!options_.every_steps) return;
+  runner.on_step_metrics.Bind(
+      [this](engine::GanContext& context) { AfterStep(context); });
+}
+
+void MetricLogger::AfterStep(const engine::RunnerContext& context) {
+  if (trainer_ == nullptr) return;
+  MessageHub& hub = trainer_->messages();
+  if (!context.skip) {
+    if (context.optimizer != nullptr && context.loss.defined()) {
+      hub.Add("train/step_loss", context.loss);
     }
-    std::error_code error;
-    std::filesystem::create_directories(output, error);
-    std::ofstream file(output + "/metrics.jsonl", std::ios::app);
-    file << line.dump() << '\n';
-    file.flush();
-    if (!file) Complain(output + "/metrics.jsonl");
+    for (const auto* list : {&context.losses, &context.metrics}) {
+      for (const auto& [name, value] : *list) {
+        hub.Add("train/step_" + name, value);
+      }
+    }
   }
-  if (event_file_ && !event_file_->AddScalars(time, step, scores)) {
-    Complain(trainer_->environment().output_dir + "/tensorboard");
+  if (!context.stepped || context.step % *options_.every_steps != 0) return;
+  MetricLine line{.epoch = context.epoch + 1,
+                  .step = context.step,
+                  .scores = StepScores(trainer_->messages(), options_)};
+  engine::Json metrics = engine::Json::object();
+  for (const auto& [name, value] : line.scores) {
+    metrics[name] = engine::FromNumber(value);
+  }
+  trainer_->events().Emit(
+      "metrics",
+      {{"epoch", line.epoch}, {"step", line.step}, {"metrics", metrics}});
+  Write(std::move(line));
+}
+
+void MetricLogger::Write(MetricLine line) {
+  line.time = WallTime();
+  for (const auto& writer : writers_) {
+    writer->Write(line);
+    TellProblem(*writer);
   }
 }
 
-void MetricLogger::Complain(const std::string& path) {
-  if (complained_) return;
-  complained_ = true;
-  trainer_->events().Notice("warning", "\"" + path +
-                                           "\": cannot write; metrics there "
-                                           "are incomplete");
+void MetricLogger::TellProblem(MetricWriter& writer) {
+  const std::string problem = writer.TakeProblem();
+  if (!problem.empty()) trainer_->events().Notice("warning", problem);
 }
+
+void MetricLogger::Finalize(engine::TrainerContext&, engine::RunResult result) {
+  for (const auto& writer : writers_) {
+    writer->Finish(engine::ToString(result));
+    TellProblem(*writer);
+  }
+}
+
+nlohmann::ordered_json MetricLogger::State() const {
+  if (options_.mlflow.uri.empty()) return nullptr;
+  return {{"mlflow_run",
+           mlflow_ != nullptr ? mlflow_->run_id() : options_.mlflow.run_id}};
+}
+
+void MetricLogger::LoadState(const nlohmann::ordered_json& state) {
+  options_.mlflow.run_id = state.value("mlflow_run", "");
+}
+
+namespace {
+
+int64_t ReadWindow(const engine::Params& params, const engine::Json& value) {
+  if (value.is_null() || value == "global") return ScalarHistory::kGlobal;
+  if (value == "epoch") return ScalarHistory::kEpoch;
+  if (value.is_number_integer() && value.get<int64_t>() > 0 &&
+      value.get<int64_t>() <= 1'000'000) {
+    return value.get<int64_t>();
+  }
+  params.Fail("statistics", "window " + value.dump() +
+                                "; 1 to 1000000 values, epoch and global are "
+                                "accepted");
+}
+
+std::vector<LogRule> ReadStatistics(const engine::Params& params) {
+  std::vector<LogRule> rules;
+  if (!params.Has("statistics")) return rules;
+  for (const engine::Json& each : params.Raw("statistics")) {
+    LogRule rule;
+    for (const auto& [key, value] : each.items()) {
+      if (key != "name" && key != "method" && key != "window" &&
+          key != "log_name") {
+        params.Fail("statistics", "\"" + key +
+                                      "\" is not known; name, method, window "
+                                      "and log_name are accepted");
+      }
+      if (key != "window" && !value.is_string()) {
+        params.Fail("statistics", key + " " + value.dump() + "; not a string");
+      }
+    }
+    rule.source = each.value("name", "");
+    if (rule.source.empty()) params.Fail("statistics", "an entry has no name");
+    const std::string method = each.value("method", "mean");
+    try {
+      rule.statistic = engine::ParseStatistic(method);
+    } catch (const std::invalid_argument& error) {
+      params.Fail("statistics", std::string("method ") + error.what());
+    }
+    const engine::Json window = each.value("window", engine::Json("global"));
+    rule.window = ReadWindow(params, window);
+    rule.log_name = each.value(
+        "log_name",
+        rule.source + "/" + method + "_" +
+            (window.is_string() ? window.get<std::string>() : window.dump()));
+    for (const LogRule& other : rules) {
+      if (other.log_name == rule.log_name) {
+        params.Fail("statistics",
+                    "log_name \"" + rule.log_name + "\" is there twice");
+      }
+    }
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+MetricLogger::Options ReadLoggerOptions(const engine::Params& params) {
+  MetricLogger::Options options{
+      .json = params.Bool("json"),
+      .tensorboard = params.Bool("tensorboard"),
+      .every_steps = params.OptionalInt("every_steps"),
+      .window = params.Int("window"),
+      .statistics = ReadStatistics(params)};
+  options.mlflow.uri = params.OptionalString("mlflow").value_or("");
+  options.mlflow.experiment = params.String("mlflow_experiment");
+  options.mlflow.run_name = params.OptionalString("mlflow_run").value_or("");
+  if (!options.mlflow.uri.empty() &&
+      !options.mlflow.uri.starts_with("http://") &&
+      !options.mlflow.uri.starts_with("https://")) {
+    params.Fail("mlflow", "\"" + options.mlflow.uri +
+                              "\"; http://host:port and https://host are "
+                              "accepted");
+  }
+  if (!options.every_steps &&
+      (!options.statistics.empty() || options.window != 1)) {
+    params.Fail(options.statistics.empty() ? "window" : "statistics",
+                "is of steps, which are logged only with every_steps");
+  }
+  return options;
+}
+
+}  // namespace
 
 engine::Entry<engine::Hook> MetricLoggerEntry() {
   return {{.kind = "hook",
            .name = "MetricLogger",
            .aliases = {"LossLogger"},
-           .help = "writes scores as JSON lines and for TensorBoard",
-           .parameters = {{.name = "json",
-                           .type = "bool",
-                           .default_value = true,
-                           .help = "write metrics.jsonl"},
-                          {.name = "tensorboard",
-                           .type = "bool",
-                           .default_value = true,
-                           .help = "write an event file"},
-                          {.name = "every_steps",
-                           .type = "int",
-                           .min = 1,
-                           .help = "also the loss of each n-th step"}}},
+           .help = "writes scores as JSON lines, for TensorBoard and MLflow",
+           .parameters =
+               {{.name = "json",
+                 .type = "bool",
+                 .default_value = true,
+                 .help = "write metrics.jsonl"},
+                {.name = "tensorboard",
+                 .type = "bool",
+                 .default_value = true,
+                 .help = "write an event file"},
+                {.name = "every_steps",
+                 .type = "int",
+                 .min = 1,
+                 .help = "also at each n-th step"},
+                {.name = "window",
+                 .type = "int",
+                 .default_value = 1,
+                 .min = 1,
+                 .max = 1'000'000,
+                 .help = "steps whose losses, times and norms are averaged"},
+                {.name = "statistics",
+                 .type = "list<map>",
+                 .help = "more of steps: {name, method: mean|min|max|current, "
+                         "window: n|epoch|global, log_name}"},
+                {.name = "mlflow",
+                 .type = "string",
+                 .help = "address of an MLflow server, such as "
+                         "http://host:5000"},
+                {.name = "mlflow_experiment",
+                 .type = "string",
+                 .default_value = "Default",
+                 .help = "is made when it is not there"},
+                {.name = "mlflow_run",
+                 .type = "string",
+                 .help = "name of the run; the server finds one by default"}}},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-            return std::make_shared<MetricLogger>(MetricLogger::Options{
-                .json = params.Bool("json"),
-                .tensorboard = params.Bool("tensorboard"),
-                .every_steps = params.OptionalInt("every_steps")});
+            return std::make_shared<MetricLogger>(ReadLoggerOptions(params));
           }};
 }
 

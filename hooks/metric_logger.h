@@ -1,18 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// MetricLogger: writes scores for people and tools: one JSON object a line in
-// <output>/metrics.jsonl, and a TensorBoard event file in
-// <output>/tensorboard/. After each epoch; with `every: n steps` also the
-// training loss within it. Rank 0 alone writes.
+// MetricLogger: writes scores for people and tools: JSON lines in
+// <output>/metrics.jsonl, a TensorBoard event file in <output>/tensorboard/, a
+// run of an MLflow server. After each epoch; with `every_steps` also within
+// it: losses and metrics of steps, as train/step_<name>, and what other hooks
+// put into the message hub, by the rules of MMEngine's log processor. Rank 0
+// alone writes.
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
-#include "hooks/event_file.h"
+#include "hooks/metric_writer.h"
 #include "worker/engine/hook/context.h"
 #include "worker/engine/hook/hook.h"
+#include "worker/engine/hook/message_hub.h"
 #include "worker/engine/registry/params.h"
 
 namespace epochd::hooks {
@@ -23,22 +27,37 @@ class MetricLogger : public engine::Hook {
     bool json = true;
     bool tensorboard = true;
     std::optional<int64_t> every_steps = {};
+    // Values that means are taken over where the name says loss, time or
+    // grad_norm.
+    int64_t window = 1;
+    // Statistics beside those.
+    std::vector<engine::LogRule> statistics = {};
+    // An empty uri: no MLflow.
+    MlflowClient::Options mlflow = {};
   };
-  explicit MetricLogger(Options options) : options_(options) {}
+  explicit MetricLogger(Options options) : options_(std::move(options)) {}
 
   const char* name() const override { return "MetricLogger"; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
+  void AttachToGan(engine::GanTrainingRunner& runner) override;
+  void Finalize(engine::TrainerContext& context,
+                engine::RunResult result) override;
+  // The run on the MLflow server, so that a restart goes on with it.
+  nlohmann::ordered_json State() const override;
+  void LoadState(const nlohmann::ordered_json& state) override;
 
  private:
-  void Log(int64_t epoch, int64_t step, const engine::Scores& scores);
-  // Says once that logs are incomplete.
-  void Complain(const std::string& path);
+  void Open();
+  void AfterEpoch(engine::TrainerContext& context);
+  void AfterStep(const engine::RunnerContext& context);
+  void Write(MetricLine line);
+  void TellProblem(MetricWriter& writer);
 
-  const Options options_;
+  Options options_;
   engine::Trainer* trainer_ = nullptr;
-  std::unique_ptr<EventFile> event_file_;
-  bool complained_ = false;
+  std::vector<std::unique_ptr<MetricWriter>> writers_;
+  MlflowWriter* mlflow_ = nullptr;  // one of writers_
 };
 
 engine::Entry<engine::Hook> MetricLoggerEntry();

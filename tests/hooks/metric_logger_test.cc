@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <filesystem>
@@ -10,6 +11,8 @@
 #include <map>
 
 #include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
 namespace {
@@ -149,6 +152,72 @@ TEST(MetricLoggerTest, WritesAnEventFileThatCanBeReadBack) {
   }
 }
 
+TEST(MetricLoggerTest, Case136StepsAreWholeNumbersThatGoOn) {
+  const engine::TempFolder output;
+  Json json = engine::DigitsExperiment(2);
+  json["data"]["train"]["batch_size"] = 720;  // two batches an epoch
+  engine::TestRun run(json, output.path());
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options{.every_steps = 1}));
+  run.trainer().Start();
+  run.trainer().Run();
+  std::ifstream file(output / "metrics.jsonl");
+  std::vector<int> steps, epochs;
+  std::vector<bool> has_validation;
+  for (std::string line; std::getline(file, line);) {
+    const Json json_line = Json::parse(line);
+    EXPECT_TRUE(json_line["step"].is_number_integer());
+    steps.push_back(json_line["step"]);
+    epochs.push_back(json_line["epoch"]);
+    has_validation.push_back(json_line.contains("val/loss"));
+  }
+  // Case134: an epoch's line has the number of its last step.
+  EXPECT_EQ(steps, (std::vector<int>{1, 2, 2, 3, 4, 4}));
+  EXPECT_EQ(epochs, (std::vector<int>{1, 1, 1, 2, 2, 2}));
+  EXPECT_EQ(has_validation,
+            (std::vector<bool>{false, false, true, false, false, true}));
+}
+
+TEST(MetricLoggerTest, Case133WindowsAndStatisticsOfSteps) {
+  const engine::TempFolder output;
+  Json json = engine::DigitsExperiment(1);
+  json["hooks"] = Json::array({Json::parse(R"({
+      "type": "MetricLogger", "every_steps": 4, "window": 4, "statistics": [
+        {"name": "train/step_loss", "method": "max", "window": "epoch"},
+        {"name": "train/step_loss", "method": "min", "window": 2,
+         "log_name": "least"}]})")});
+  engine::TestRun run(json, output.path());
+  std::vector<double> losses;
+  dynamic_cast<engine::TrainingRunner&>(run.trainer().training_runner())
+      .on_post_step.Bind([&](engine::RunnerContext& context) {
+        losses.push_back(context.loss.item<double>());
+      });
+  run.trainer().Start();
+  run.trainer().Run();
+  const std::vector<Json> told = run.sink.Of("metrics");
+  ASSERT_EQ(told.size(), 3u);
+  const Json& last = told[2]["metrics"];
+  ASSERT_EQ(losses.size(), 12u);
+  EXPECT_DOUBLE_EQ(last["train/step_loss"],
+                   (losses[8] + losses[9] + losses[10] + losses[11]) / 4);
+  EXPECT_EQ(last["train/step_loss/max_epoch"],
+            *std::max_element(losses.begin(), losses.end()));
+  EXPECT_EQ(last["least"], std::min(losses[10], losses[11]));
+}
+
+TEST(MetricLoggerTest, RefusesStatisticsThatMeanNothing) {
+  for (const char* statistics :
+       {R"([{"method": "mean"}])", R"([{"name": "a", "method": "median"}])",
+        R"([{"name": "a", "window": 0}])", R"([{"name": "a", "size": 3}])",
+        R"([{"name": "a"}, {"name": "a"}])"}) {
+    Json json = engine::DigitsExperiment(1);
+    json["hooks"] = Json::array({{{"type", "MetricLogger"},
+                                  {"every_steps", 1},
+                                  {"statistics", Json::parse(statistics)}}});
+    EXPECT_THROW(engine::TestRun run(json), engine::Error) << statistics;
+  }
+}
+
 TEST(MetricLoggerTest, TellsOfStepsWhenAskedTo) {
   const engine::TempFolder output;
   engine::TestRun run(engine::DigitsExperiment(1), output.path());
@@ -170,7 +239,10 @@ TEST(MetricLoggerTest, SaysOnceThatItCannotWrite) {
       std::make_shared<MetricLogger>(MetricLogger::Options()));
   run.trainer().Start();
   run.trainer().Run();
-  EXPECT_EQ(run.sink.Of("notice").size(), 1u);
+  // Of each file.
+  const std::vector<Json> notices = run.sink.Of("notice");
+  ASSERT_EQ(notices.size(), 2u);
+  EXPECT_NE(notices[0]["text"], notices[1]["text"]);
 }
 
 }  // namespace

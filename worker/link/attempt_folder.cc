@@ -144,11 +144,7 @@ void ReplaceFile(const std::string& path, const std::string& content,
     }
     done += static_cast<size_t>(n);
   }
-  const bool is_synced = !sync || fsync(fd) == 0;
-  const int sync_error = errno;
-  const bool is_closed = close(fd) == 0;
-  if (!is_synced) errno = sync_error;
-  if (!is_synced || !is_closed) ThrowErrno(temporary);
+  if ((sync && fsync(fd) != 0) | (close(fd) != 0)) ThrowErrno(temporary);
   if (rename(temporary.c_str(), path.c_str()) != 0) ThrowErrno(path);
 }
 

@@ -272,8 +272,12 @@ int Rank::Train() {
   AddHooks();
   StartOrResume();
   const Trainer::Outcome outcome = experiment_.trainer->Run();
-  if (outcome == Trainer::Outcome::kStopped) {
-    TellEnded("stopped", "stopped on request, with a checkpoint");
+  if (outcome != Trainer::Outcome::kCompleted) {
+    // The last save throws when nothing could be saved.
+    TellEnded("stopped", outcome == Trainer::Outcome::kInterrupted
+                             ? "interrupted, with a checkpoint"
+                             : "stopped on request, with a checkpoint");
+    std::fprintf(stderr, "rank %d: stopped with checkpoint\n", request_.rank);
     return link::kStoppedWithCheckpoint;
   }
   CompareWeights();

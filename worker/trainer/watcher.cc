@@ -55,13 +55,14 @@ Watcher::Watcher(const Options& options, LineSink& sink,
         MonotonicNow() + static_cast<int64_t>(options.self_fence_after *
                                               static_cast<double>(kNanos));
   }
-  sigset_t term;
-  sigemptyset(&term);
-  sigaddset(&term, SIGTERM);
-  pthread_sigmask(SIG_BLOCK, &term, nullptr);
+  sigset_t ends;
+  sigemptyset(&ends);
+  sigaddset(&ends, SIGTERM);
+  sigaddset(&ends, SIGINT);
+  pthread_sigmask(SIG_BLOCK, &ends, nullptr);
   signal(SIGUSR1, &WriteStack);
   signal_fd_ =
-      Checked(signalfd(-1, &term, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd");
+      Checked(signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK), "signalfd");
   end_fd_ = Checked(eventfd(0, EFD_CLOEXEC), "eventfd");
   thread_ = std::thread([this] { Run(); });
   pthread_setname_np(thread_.native_handle(), "watcher");
@@ -77,7 +78,7 @@ Watcher::~Watcher() {
 void Watcher::Watch(engine::Trainer* trainer) {
   std::lock_guard lock(mutex_);
   trainer_ = trainer;
-  if (trainer_ != nullptr && stop_requested_) trainer_->RequestStop();
+  Tell();
 }
 
 int Watcher::TimeLeft() const {
@@ -108,11 +109,29 @@ void Watcher::Run() {
     if (ready <= 0) continue;
     if (fds[0].revents != 0) return;
     signalfd_siginfo info;
-    if (read(signal_fd_, &info, sizeof(info)) == sizeof(info)) {
-      std::lock_guard lock(mutex_);
-      stop_requested_ = true;
-      if (trainer_ != nullptr) trainer_->RequestStop();
+    while (read(signal_fd_, &info, sizeof(info)) == sizeof(info)) {
+      Heed(static_cast<int>(info.ssi_signo));
     }
+  }
+}
+
+void Watcher::Heed(int signal_number) {
+  std::lock_guard lock(mutex_);
+  if (stop_requested_) {
+    writer_.Append(link::NoticeLine("error", "a second signal: ended at once"));
+    _exit(128 + signal_number);
+  }
+  stop_requested_ = true;
+  is_interrupt_ = signal_number == SIGINT;
+  Tell();
+}
+
+void Watcher::Tell() {
+  if (trainer_ == nullptr || !stop_requested_) return;
+  if (is_interrupt_) {
+    trainer_->RequestInterrupt();
+  } else {
+    trainer_->RequestStop();
   }
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Watcher: the thread of a rank that listens while the training thread works:
-// SIGTERM, commands of the agent, and the lease, whose end ends the process
-// (exit code 76), so that no rank trains on unseen. Made before any other
-// thread: it blocks SIGTERM for all. Ends with the object.
+// signals, commands of the agent, and the lease, whose end ends the process
+// (exit code 76), so that no rank trains on unseen. The first SIGTERM asks the
+// trainer to stop with a checkpoint, the first SIGINT to be interrupted, which
+// saves too; a second signal of either kind ends the process at once, with
+// 128 + its number. Made before any other thread: it blocks both for all. Ends
+// with the object.
 #pragma once
 
 #include <atomic>
@@ -40,6 +43,9 @@ class Watcher {
 
  private:
   void Run();
+  void Heed(int signal_number);
+  // Passes a stop on. mutex_ is held.
+  void Tell();
   void Obey(const link::Command& command);
   // Milliseconds until the lease ends; -1: it does not.
   int TimeLeft() const;
@@ -52,6 +58,7 @@ class Watcher {
   int signal_fd_ = -1;
   int end_fd_ = -1;
   std::atomic<bool> stop_requested_ = false;
+  bool is_interrupt_ = false;             // guarded by mutex_
   std::atomic<int64_t> deadline_ns_ = 0;  // CLOCK_MONOTONIC; 0: none
   std::mutex mutex_;
   engine::Trainer* trainer_ = nullptr;  // guarded by mutex_

@@ -50,16 +50,40 @@ TEST(RankTest, TrainsAndTellsInLines) {
   }
 }
 
-TEST(RankTest, StopsWithACheckpointOnSigterm) {
+TEST(RankTest, Case163StopsWithACheckpointOnTheFirstSignal) {
+  for (int number : {SIGTERM, SIGINT}) {
+    const engine::TempFolder root;
+    Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
+    attempt.Start();
+    ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+    kill(attempt.pid(0), number);
+    EXPECT_EQ(attempt.ExitCode(0), link::kStoppedWithCheckpoint);
+    const Json ended = attempt.Lines("training_ended").at(0);
+    EXPECT_EQ(ended["outcome"], "stopped");
+    EXPECT_EQ(ended["message"], number == SIGINT
+                                    ? "interrupted, with a checkpoint"
+                                    : "stopped on request, with a checkpoint");
+    ASSERT_FALSE(attempt.Checkpoints().empty());
+    EXPECT_NO_THROW(engine::ReadCheckpoint(attempt.Checkpoints().front()));
+    std::ifstream log(link::LogPath(link::RankDir(attempt.dir(), 0)));
+    std::string last;
+    for (std::string line; std::getline(log, line);) last = line;
+    EXPECT_EQ(last, "rank 0: stopped with checkpoint");
+  }
+}
+
+TEST(RankTest, EndsAtOnceOnASecondSignal) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
   attempt.Start();
   ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+  // Both are there before the process goes on; lower numbers come first.
+  kill(attempt.pid(0), SIGSTOP);
+  kill(attempt.pid(0), SIGINT);
   kill(attempt.pid(0), SIGTERM);
-  EXPECT_EQ(attempt.ExitCode(0), link::kStoppedWithCheckpoint);
-  EXPECT_EQ(attempt.Lines("training_ended")[0]["outcome"], "stopped");
-  ASSERT_FALSE(attempt.Checkpoints().empty());
-  EXPECT_NO_THROW(engine::ReadCheckpoint(attempt.Checkpoints().front()));
+  kill(attempt.pid(0), SIGCONT);
+  EXPECT_EQ(attempt.ExitCode(0), 128 + SIGTERM);
+  EXPECT_TRUE(attempt.Lines("training_ended").empty());
 }
 
 TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {

@@ -22,6 +22,7 @@ namespace epochd::engine {
 
 class Trainer;
 class Update;
+struct Snapshot;
 
 // Names to values, in order, such as "train/loss".
 using Scores = std::vector<std::pair<std::string, double>>;
@@ -166,6 +167,13 @@ struct TrainerContext {
   // Adds a score, up to on_epoch_finished and on_validation_finished. Throws
   // Error(kBadSpec): the name is empty or taken.
   void AddScore(std::string_view name, double value);
+};
+
+// What is about to be saved, or was just read; hooks may change it. On saving
+// rank 0 alone is asked; on loading every rank.
+struct SnapshotContext {
+  Trainer* trainer = nullptr;
+  Snapshot* snapshot = nullptr;
 };
 
 }  // namespace epochd::engine

@@ -199,6 +199,7 @@ Scores Trainer::Evaluate(const std::string& prefix) {
 bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
   parts_.train->StartEpoch(position_.epoch, position_.batch);
+  if (position_.batch == 0) messages_.BeginEpoch();
   EpochRun run = TrainingRun();
   left_early_ = false;
   parts_.training_runner->RunEpoch(run);

@@ -42,6 +42,7 @@
 #include "worker/engine/hook/event_sink.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/hook/hook_point.h"
+#include "worker/engine/hook/message_hub.h"
 #include "worker/engine/loop/epoch_runner.h"
 #include "worker/engine/loop/monitor.h"
 #include "worker/engine/loop/validation_runner.h"
@@ -101,6 +102,9 @@ class Trainer : public StepControl {
   HookPoint<TrainerContext> on_epoch_committed;
   HookPoint<TrainerContext> on_step_boundary;
   HookPoint<TrainerContext> on_training_ended;
+  // A snapshot was taken and not written yet; one was read and not used yet.
+  HookPoint<SnapshotContext> on_before_save;
+  HookPoint<SnapshotContext> on_after_load;
 
   // Attaches to the trainer and to the runners in the hook's scope.
   void AddHook(std::shared_ptr<Hook> hook);
@@ -136,6 +140,9 @@ class Trainer : public StepControl {
   const Monitor& monitor() const { return parts_.monitor; }
   const RunEnvironment& environment() const { return environment_; }
   EventSink& events() { return *environment_.events; }
+  // Numbers that hooks tell each other.
+  MessageHub& messages() { return messages_; }
+  uint64_t seed() const { return parts_.seed; }
   EpochRunner& training_runner() { return *parts_.training_runner; }
   ValidationRunner& validation_runner() { return *parts_.validation_runner; }
   const BatchSource& train() const { return *parts_.train; }
@@ -201,6 +208,7 @@ class Trainer : public StepControl {
   Meter train_meter_;
   Meter val_meter_;
   TrainerContext context_;
+  MessageHub messages_;
   bool is_finished_ = false;  // by a stop condition
   bool left_early_ = false;
   bool is_stopping_ = false;

@@ -170,6 +170,8 @@ Snapshot Trainer::TakeSnapshot() {
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     AddOwnState(static_cast<int>(rank), ranks[rank], snapshot);
   }
+  SnapshotContext context{.trainer = this, .snapshot = &snapshot};
+  on_before_save.Fire(context);
   return snapshot;
 }
 
@@ -197,6 +199,7 @@ nlohmann::ordered_json Trainer::StateJson() const {
                {"learning_rates", Json::object()},
                {"schedulers", Json::array()},
                {"hooks", Json::object()},
+               {"messages", messages_.State()},
                {"gradients", sync_->State()}};
   for (const auto& [name, value] : context_.scores) {
     json["scores"][name] = FromNumber(value);
@@ -214,7 +217,10 @@ nlohmann::ordered_json Trainer::StateJson() const {
   return json;
 }
 
-void Trainer::GoOnFrom(const Snapshot& snapshot) {
+void Trainer::GoOnFrom(const Snapshot& read) {
+  Snapshot snapshot = read;  // handles: hooks may put others in their place
+  SnapshotContext context{.trainer = this, .snapshot = &snapshot};
+  on_after_load.Fire(context);
   const nlohmann::ordered_json& json = snapshot.json;
   if (json.value("format", 0) != kFormat) {
     Refuse("state.json is of format " +
@@ -244,6 +250,7 @@ void Trainer::GoOnFrom(const Snapshot& snapshot) {
     auto state = json.at("hooks").find(each.name);
     if (state != json.at("hooks").end()) each.hook->LoadState(*state);
   }
+  if (json.contains("messages")) messages_.LoadState(json.at("messages"));
   position_ = {json.at("epoch").get<int64_t>(), json.at("batch").get<int64_t>(),
                json.at("step").get<int64_t>(),
                json.at("global_batch").get<int64_t>()};

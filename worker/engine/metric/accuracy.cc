@@ -4,16 +4,9 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <limits>
-
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
-
-void TopKAccuracy::Reset() {
-  hits_.reset();
-  count_ = 0;
-}
 
 void TopKAccuracy::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
@@ -34,21 +27,7 @@ void TopKAccuracy::Update(const Batch& batch) {
         scores.topk(options_.k, /*dim=*/1, /*largest=*/true, /*sorted=*/false));
     hits = best.eq(target.unsqueeze(1)).sum();
   }
-  count_ += target.numel();
-  hits_ = hits_.defined() ? hits_.add_(hits) : hits;
-}
-
-at::Tensor TopKAccuracy::Sums() const {
-  const double hits = hits_.defined() ? hits_.item<double>() : 0.0;
-  return at::tensor({hits, static_cast<double>(count_)}, at::kDouble);
-}
-
-std::vector<std::pair<std::string, double>> TopKAccuracy::Values(
-    const at::Tensor& sums) const {
-  const double* sum = sums.const_data_ptr<double>();
-  return {{options_.name, sum[1] > 0
-                              ? sum[0] / sum[1]
-                              : std::numeric_limits<double>::quiet_NaN()}};
+  Add(hits, target.numel());
 }
 
 }  // namespace epochd::engine

@@ -5,19 +5,16 @@
 // its samples. A sample equal to its target has an infinite one.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <string>
 #include <utility>
-#include <vector>
 
-#include "worker/engine/core/metric.h"
 #include "worker/engine/loss/fields.h"
+#include "worker/engine/metric/mean_metric.h"
 
 namespace epochd::engine {
 
-class Psnr : public Metric {
+class Psnr : public MeanMetric {
  public:
   struct Options {
     ComparedFields fields = {};
@@ -26,19 +23,14 @@ class Psnr : public Metric {
     double data_range = 1.0;
   };
 
-  explicit Psnr(Options options) : options_(std::move(options)) {}
+  explicit Psnr(Options options)
+      : MeanMetric(options.name), options_(std::move(options)) {}
 
-  void Reset() override;
   void Update(const Batch& batch) override;
-  at::Tensor Sums() const override;
-  std::vector<std::pair<std::string, double>> Values(
-      const at::Tensor& sums) const override;
   bool higher_is_better() const override { return true; }
 
  private:
-  Options options_;
-  at::Tensor decibels_;  // undefined: none yet
-  int64_t count_ = 0;
+  const Options options_;
 };
 
 }  // namespace epochd::engine

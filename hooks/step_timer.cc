@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "hooks/step_timer.h"
+
+#include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/trainer.h"
+#include "worker/engine/loop/training_runner.h"
+
+namespace epochd::hooks {
+
+double StepTimer::SecondsSince(Clock::time_point began) const {
+  return std::chrono::duration<double>(Clock::now() - began).count();
+}
+
+template <class Runner>
+void StepTimer::AttachToRunner(Runner& runner) {
+  runner.on_epoch_start.Bind(
+      [this](engine::RunnerContext&) { last_end_ = Clock::now(); });
+  runner.on_pre_step.Bind(
+      [this](engine::RunnerContext&) { data_time_ = SecondsSince(last_end_); });
+  runner.on_post_step.Bind(
+      [this](engine::RunnerContext& context) { AfterStep(context); });
+}
+
+void StepTimer::AfterStep(engine::RunnerContext& context) {
+  const double time = SecondsSince(last_end_);
+  last_end_ = Clock::now();
+  context.AddMetric("data_time", data_time_);
+  context.AddMetric("time", time);
+  total_ += time;
+  ++steps_;
+  if (trainer_ == nullptr || trainer_->epochs() < 0 ||
+      context.num_batches < 0) {
+    return;
+  }
+  const int64_t epochs_left = trainer_->epochs() - context.epoch - 1;
+  const int64_t left = epochs_left * context.num_batches + context.num_batches -
+                       context.batch - 1;
+  trainer_->messages().Add("train/eta", total_ / static_cast<double>(steps_) *
+                                            static_cast<double>(left));
+}
+
+void StepTimer::AttachToTraining(engine::TrainingRunner& runner) {
+  AttachToRunner(runner);
+}
+
+void StepTimer::AttachToGan(engine::GanTrainingRunner& runner) {
+  AttachToRunner(runner);
+}
+
+void StepTimer::AttachToValidation(engine::ValidationRunner& runner) {
+  runner.on_epoch_start.Bind(
+      [this](engine::RunnerContext&) { val_end_ = Clock::now(); });
+  runner.on_post_step.Bind([this](engine::RunnerContext& context) {
+    context.AddMetric("time", SecondsSince(val_end_));
+    val_end_ = Clock::now();
+  });
+}
+
+engine::Entry<engine::Hook> StepTimerEntry() {
+  return {{.kind = "hook",
+           .name = "StepTimer",
+           .aliases = {"IterTimerHook"},
+           .help = "times of steps, of waiting for data, and until the end"},
+          [](const engine::Params&) -> std::shared_ptr<engine::Hook> {
+            return std::make_shared<StepTimer>();
+          }};
+}
+
+}  // namespace epochd::hooks

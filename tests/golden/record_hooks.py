@@ -1,0 +1,346 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Records in which order the original systems call their hooks.
+
+Needs srforge 0.16.2, mmengine 0.10.7, torch-ecg 0.0.33 and torch 2.11.0;
+writes hook_traces.json beside this file:
+
+    python tests/golden/record_hooks.py
+
+PhiJAX 0.2.0b5 needs Python 3.12 and jax; its trace is recorded by running
+this file there with the argument `phijax`, which adds its part alone.
+
+Every run trains 10 samples in batches of 4, 4 and 2 (PhiJAX: three steps) and
+validates 3 samples in batches of 3 where the system validates at all.
+"""
+
+import json
+import os
+import pathlib
+import sys
+import tempfile
+import warnings
+
+warnings.filterwarnings("ignore")
+os.environ["OMP_NUM_THREADS"] = "1"
+FILE = pathlib.Path(__file__).parent / "hook_traces.json"
+
+
+def srforge_traces():
+    import torch
+    from srforge.data import Entry
+    from srforge.metrics import Metric
+    from srforge.metrics.adversarial import (GANDiscriminatorLoss,
+                                             GANGeneratorLoss)
+    from srforge.models import GANModel, Model
+    from srforge.training.hooks import StepRatio
+    from srforge.training.runners import (GANTrainingRunner,
+                                          TrainingEpochRunner,
+                                          ValidationEpochRunner)
+    from srforge.training.trainers import PyTorchTrainer
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Loader(DataLoader):
+        def __init__(self, sizes):
+            total = sum(sizes)
+            super().__init__(TensorDataset(torch.zeros(total)),
+                             batch_size=max(sizes))
+            object.__setattr__(self, "batches", [
+                Entry(x=torch.randn(n, 3), y=torch.randn(n, 3)) for n in sizes
+            ])
+
+        def __iter__(self):
+            return iter(self.batches)
+
+    class Net(Model):
+        def __init__(self, width=3, **kwargs):
+            super().__init__(**kwargs)
+            self.layer = nn.Linear(3, width)
+
+        def forward(self, x):
+            return self.layer(x)
+
+    class Judge(Model):
+        def __init__(self, **kwargs):
+            super().__init__(**kwargs)
+            self.layer = nn.Linear(3, 1)
+
+        def forward(self, z):
+            return self.layer(z)
+
+    class SquaredError(Metric):
+        @property
+        def best_min(self):
+            return True
+
+        def calculate_score(self, p: torch.Tensor,
+                            y: torch.Tensor) -> torch.Tensor:
+            return ((p - y)**2).mean(1)
+
+    def watch(owner, name, events):
+        for point in owner._hookpoint_names:
+
+            def seen(context, point=point):
+                events.append(f"{name}.{point}")
+
+            getattr(owner, point).register(seen)
+
+    def train(accumulation, epochs):
+        torch.manual_seed(0)
+        net = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+        training = TrainingEpochRunner(
+            torch.optim.SGD(net.parameters(), lr=.1),
+            gradient_accumulation_steps=accumulation, detect_anomaly=False)
+        validation = ValidationEpochRunner()
+        trainer = PyTorchTrainer(net, training, validation, SquaredError(),
+                                 SquaredError(), hooks=[],
+                                 output_directory=tempfile.mkdtemp())
+        events = []
+        watch(trainer, "trainer", events)
+        watch(training, "train", events)
+        watch(validation, "val", events)
+        out, sys.stdout = sys.stdout, open(os.devnull, "w")
+        try:
+            trainer.train(epochs, Loader((4, 4, 2)), Loader((3,)))
+        finally:
+            sys.stdout = out
+        return events
+
+    def gan(ratio):
+        torch.manual_seed(0)
+        generator = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+        judge = Judge()
+        model = GANModel(generator, judge).set_io(
+            {"inputs": {"real_field": "y", "fake_field": "p"}})
+        d_loss = GANDiscriminatorLoss().set_io({
+            "inputs": {"real_score": "real_score_d",
+                       "fake_score": "fake_score_d"}})
+        g_loss = GANGeneratorLoss(weight=1.0).set_io(
+            {"inputs": {"fake_score": "fake_score_g"}})
+        runner = GANTrainingRunner(
+            torch.optim.SGD(generator.parameters(), lr=.01),
+            torch.optim.SGD(judge.parameters(), lr=.01), d_loss, g_loss,
+            hooks=[StepRatio(ratio)])
+        events = []
+        watch(runner, "train", events)
+        runner.run_epoch(model, Loader((4, 4, 4)), 0, criterion=SquaredError())
+        return events
+
+    return {"srforge": train(1, 2), "srforge_accumulation_2": train(2, 1),
+            "srforge_gan": gan(1.0), "srforge_gan_ratio_2": gan(2.0)}
+
+
+def mmengine_traces():
+    import torch
+    from mmengine.evaluator import BaseMetric
+    from mmengine.hooks import Hook
+    from mmengine.model import BaseModel
+    from mmengine.runner import Runner
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+
+    class Net(BaseModel):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(4, 1)
+
+        def forward(self, inputs, data_samples=None, mode="tensor"):
+            out = self.layer(inputs)
+            if mode == "loss":
+                return {"loss": ((out - data_samples)**2).mean()}
+            return [{"p": each.item()} for each in out]
+
+    class Count(BaseMetric):
+        default_prefix = "m"
+
+        def process(self, batch, samples):
+            self.results.extend(samples)
+
+        def compute_metrics(self, results):
+            return {"acc": float(len(results))}
+
+    def loader(count, size):
+        torch.manual_seed(1)
+        return DataLoader(
+            TensorDataset(torch.randn(count, 4), torch.randn(count, 1)),
+            batch_size=size)
+
+    def trace(train_cfg):
+        events = []
+
+        class Watch(Hook):
+            priority = 0
+
+        for stage in Hook.stages:
+
+            def seen(self, runner, *args, stage=stage, **kwargs):
+                events.append(stage)
+
+            setattr(Watch, stage, seen)
+        runner = Runner(
+            model=Net(), work_dir=tempfile.mkdtemp(),
+            train_dataloader=loader(10, 4), val_dataloader=loader(3, 3),
+            val_evaluator=[Count()], val_cfg={},
+            optim_wrapper={"optimizer": {"type": "SGD", "lr": .1}},
+            train_cfg=train_cfg, custom_hooks=[Watch()],
+            default_hooks={"checkpoint": None, "logger": None},
+            log_level="ERROR", randomness={"seed": 0},
+            experiment_name=f"trace-{len(train_cfg)}-{train_cfg['by_epoch']}")
+        runner.train()
+        return events
+
+    return {
+        "mmengine": trace({"by_epoch": True, "max_epochs": 2,
+                           "val_interval": 1}),
+        "mmengine_iterations": trace({"by_epoch": False, "max_iters": 3,
+                                      "val_interval": 2}),
+    }
+
+
+def torch_ecg_traces():
+    import torch
+    from torch import nn
+    from torch.utils.data import DataLoader, TensorDataset
+    from torch_ecg.cfg import CFG
+    from torch_ecg.components.trainer import BaseTrainer
+
+    events = []
+
+    class Trainer(BaseTrainer):
+        __name__ = "Trainer"
+
+        @property
+        def batch_dim(self):
+            return 0
+
+        @property
+        def extra_required_train_config_fields(self):
+            return []
+
+        def _setup_dataloaders(self, train=None, val=None):
+            self.train_loader = DataLoader(
+                TensorDataset(torch.randn(10, 3), torch.randn(10, 1)),
+                batch_size=4)
+            self.val_loader = self.train_loader
+
+        def run_one_step(self, *data):
+            events.append("run_one_step")
+            return self.model(data[0]), data[1]
+
+        def evaluate(self, data_loader):
+            events.append("evaluate")
+            return {"m": float(len(events))}
+
+        def save_checkpoint(self, path):
+            events.append("save_checkpoint")
+
+        def _update_lr(self, eval_res=None):
+            events.append("_update_lr")
+
+    folder = tempfile.mkdtemp()
+    config = CFG(classes=[0], n_epochs=2, batch_size=4, log_step=1000,
+                 optimizer="sgd", learning_rate=.1, lr_scheduler="none",
+                 loss="MSELoss", monitor="m", checkpoints=folder,
+                 model_dir=folder + "/best", log_dir=folder, txt_logger=False,
+                 csv_logger=False, tensorboardx_logger=False)
+    trainer = Trainer(nn.Linear(3, 1), None, {}, config,
+                      device=torch.device("cpu"))
+    for name in ("epoch_start", "epoch_end"):
+
+        def seen(*args, name=name, **kwargs):
+            events.append(f"loggers.{name}")
+
+        setattr(trainer.log_manager, name, seen)
+    trainer.train()
+    return {"torch_ecg": events}
+
+
+def phijax_traces():
+    import jax
+    import jax.numpy as jnp
+    import numpy as np
+    import optax
+    from phijax import Trainer
+    from phijax.balancers import StaticLossBalancer
+    from phijax.callbacks import Callback
+    from phijax.core import BasePhiModule
+
+    def trace(steps, stop_at=None, fail_at=None):
+        events = []
+
+        class Watch(Callback):
+            def setup(self):
+                events.append("setup")
+
+            def on_fit_start(self, context):
+                events.append("on_fit_start")
+
+            def on_train_batch_start(self, context):
+                events.append("on_train_batch_start")
+
+            def on_train_batch_end(self, context):
+                events.append("on_train_batch_end")
+                return stop_at == int(context.step)
+
+            def training_metrics(self, context):
+                return {}
+
+            def on_train_metrics(self, context):
+                events.append("on_train_metrics")
+                if fail_at == int(context.step):
+                    raise ValueError("failed")
+
+            def on_fit_end(self, context):
+                events.append("on_fit_end")
+
+            def on_exception(self, error, context):
+                events.append("on_exception")
+
+            def teardown(self):
+                events.append("teardown")
+
+        class Module(BasePhiModule):
+            @property
+            def loss_names(self):
+                return ("a",)
+
+            def forward(self, state, x):
+                return state["w"] * x
+
+            def training_step(self, state, batch):
+                return {"a": jnp.mean((batch["x"] * state["w"] - 1.0)**2)}
+
+        module = Module()
+        trainer = Trainer(steps, accelerator="cpu", enable_progress_bar=False,
+                          enable_model_summary=False, callbacks=[Watch()])
+        optimizer = optax.sgd(.1)
+        balancer = StaticLossBalancer(module.loss_names)
+        state = trainer.initialize_state(
+            {"w": jnp.ones(()) * .5}, optimizer, balancer.initialize(),
+            jax.random.key(0))
+        step = trainer.compile_train_step(module, balancer, optimizer)
+        try:
+            trainer.fit_state(module, step, state,
+                              lambda i: {"x": np.ones(4, np.float32)})
+        except ValueError:
+            pass
+        return events
+
+    return {"phijax": trace(3), "phijax_stop_at_2": trace(5, stop_at=2),
+            "phijax_fail_at_2": trace(3, fail_at=2)}
+
+
+def main():
+    traces = json.loads(FILE.read_text()) if FILE.exists() else {}
+    if sys.argv[1:] == ["phijax"]:
+        traces.update(phijax_traces())
+    else:
+        traces.update(srforge_traces())
+        traces.update(mmengine_traces())
+        traces.update(torch_ecg_traces())
+    FILE.write_text(json.dumps(traces, indent=0) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Hooks of GAN training: at their points by hand, and in runs on the digits.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include "hooks/edge_enhanced_input.h"
+#include "hooks/r1_gradient_penalty.h"
+#include "tests/worker/engine/digits_run.h"
+#include "worker/engine/loop/gan_training_runner.h"
+
+namespace epochd::hooks {
+namespace {
+
+using engine::Json;
+
+// D(x) = sum of w x^2 / 2, with a "convolution" of as many channels as asked.
+class Quadratic : public engine::AdversarialModel {
+ public:
+  explicit Quadratic(int64_t channels = 1)
+      : weight_(at::full({}, 2.0).set_requires_grad(true)),
+        kernel_(at::zeros({1, channels, 3, 3})) {}
+
+  engine::Batch Forward(const engine::Batch&) override { return {}; }
+  std::vector<engine::NamedTensor> Parameters() const override {
+    return {{"weight", weight_}, {"conv.weight", kernel_}};
+  }
+  std::vector<engine::NamedTensor> Buffers() const override { return {}; }
+  void SetTraining(bool) override {}
+  void To(c10::Device) override {}
+  engine::Model& generator() override { return *this; }
+  engine::Model& discriminator() override { return *this; }
+  const std::string& real_field() const override { return field_; }
+  at::Tensor Discriminate(const at::Tensor& images) override {
+    return (weight_ * images.square() / 2).flatten(1).sum(1);
+  }
+  at::Tensor Generate(const engine::Batch&, int64_t) override { return {}; }
+  const at::Tensor& weight() const { return weight_; }
+
+ private:
+  at::Tensor weight_;
+  at::Tensor kernel_;
+  std::string field_ = "input";
+};
+
+engine::GanTrainingRunner EmptyRunner() {
+  return engine::GanTrainingRunner(nullptr, nullptr, engine::Criterion(),
+                                   engine::Criterion(), {});
+}
+
+TEST(R1GradientPenaltyTest, Case143IsTheMeanSquareOfTheGradientOfScores) {
+  engine::GanTrainingRunner runner = EmptyRunner();
+  R1GradientPenalty hook(0.5);
+  hook.AttachToGan(runner);
+  Quadratic model;
+  engine::Batch batch = {{"real", at::tensor({3.0, 1.0}).view({1, 2})}};
+  engine::GanContext context;
+  context.gan = &model;
+  context.entry = &batch;
+  runner.on_post_d_forward.Fire(context);
+  ASSERT_EQ(context.d_extra_losses.size(), 1u);
+  EXPECT_EQ(context.d_extra_losses[0].first, "r1");
+  // dD/dx = [6, 2]: the mean of squares is 20, its derivative by w is 20.
+  at::Tensor penalty = context.d_extra_losses[0].second;
+  EXPECT_DOUBLE_EQ(penalty.item<double>(), 0.5 * 20);
+  penalty.backward();
+  EXPECT_DOUBLE_EQ(model.weight().grad().item<double>(), 0.5 * 20);
+}
+
+TEST(EdgeEnhancedInputTest, AddsTheLaplacianOfTheGrayImage) {
+  const at::Tensor image = at::zeros({1, 3, 3, 3});
+  image[0][0][1][1].fill_(1.0);
+  const at::Tensor enhanced = WithEdges(image);
+  EXPECT_TRUE(at::equal(enhanced.slice(1, 0, 3), image));
+  const at::Tensor edges = enhanced.select(1, 3)[0];
+  EXPECT_NEAR(edges[1][1].item<double>(), -4 * 0.299, 1e-6);
+  EXPECT_NEAR(edges[0][1].item<double>(), 0.299, 1e-6);
+  EXPECT_EQ(edges[0][0].item<double>(), 0);
+  // One channel is its own gray version; others are averaged.
+  const at::Tensor one = at::ones({1, 1, 3, 3});
+  EXPECT_EQ(WithEdges(one)[0][1][1][1].item<double>(), 0);
+  EXPECT_EQ(WithEdges(one)[0][1][0][0].item<double>(), -2);
+  EXPECT_EQ(WithEdges(at::ones({1, 2, 3, 3}))[0][2][0][1].item<double>(), -1);
+}
+
+TEST(EdgeEnhancedInputTest, LeavesWhatTheDiscriminatorTakesAlone) {
+  engine::GanTrainingRunner runner = EmptyRunner();
+  EdgeEnhancedInput hook({{"real", "real"}, {"fake", "fake"}});
+  hook.AttachToGan(runner);
+  Quadratic model(/*channels=*/2);
+  engine::Batch batch = {{"real", at::ones({2, 1, 4, 4})},
+                         {"fake", at::ones({2, 1, 4, 4})}};
+  engine::GanContext context;
+  context.gan = &model;
+  context.entry = &batch;
+  runner.on_pre_d_forward.Fire(context);
+  EXPECT_EQ(batch.At("real").size(1), 2);
+  runner.on_pre_g_forward.Fire(context);
+  EXPECT_EQ(batch.At("real").size(1), 2);
+  EXPECT_EQ(batch.At("fake").size(1), 2);
+}
+
+TEST(EdgeEnhancedInputTest, TrainsADiscriminatorOfOneMoreChannel) {
+  Json json = engine::GanExperiment(1);
+  json["model"]["discriminator"]["channels"] = 2;
+  json["data"]["train"]["image"] = true;
+  json["hooks"] = Json::array({{{"type", "EdgeEnhancedInput"}}});
+  engine::TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_TRUE(run.Weights().isfinite().all().item<bool>());
+}
+
+// "DG D DG": what each batch trained.
+std::string Sequence(engine::TestRun& run) {
+  auto& runner =
+      dynamic_cast<engine::GanTrainingRunner&>(run.trainer().training_runner());
+  std::string sequence;
+  runner.on_post_step.Bind([&](engine::GanContext& context) {
+    sequence += std::string(sequence.empty() ? "" : " ") +
+                (context.run_d ? "D" : "") + (context.run_g ? "G" : "");
+  });
+  run.trainer().Run();
+  return sequence;
+}
+
+TEST(DiscriminatorWarmupTest, Case146WarmsUpOnceInAJob) {
+  Json json = engine::GanExperiment(2);
+  json["data"]["train"]["batch_size"] = 288;  // five batches an epoch
+  json["hooks"] =
+      Json::array({{{"type", "DiscriminatorWarmup"}, {"batches", 3}}});
+  engine::Snapshot middle;
+  engine::TestRun whole(json);
+  whole.trainer().on_epoch_committed.Bind([&](engine::TrainerContext& context) {
+    if (context.epoch != 0) return;
+    middle = whole.trainer().TakeSnapshot();
+    for (auto* list : {&middle.model, &middle.state}) {
+      for (auto& each : *list) each.tensor = each.tensor.clone();
+    }
+  });
+  whole.trainer().Start();
+  EXPECT_EQ(Sequence(whole), "D D D DG DG DG DG DG DG DG");
+  engine::TestRun resumed(json);
+  resumed.trainer().Restore(middle);
+  EXPECT_EQ(Sequence(resumed), "DG DG DG DG DG");
+}
+
+TEST(StepRatioTest, StepsOfAWarmUpDoNotCount) {
+  for (bool warmup_first : {false, true}) {
+    Json json = engine::GanExperiment(1);
+    json["data"]["train"]["batch_size"] = 144;  // ten batches
+    const Json ratio = {{"type", "StepRatio"}, {"ratio", 2.0}};
+    const Json warmup = {{"type", "DiscriminatorWarmup"}, {"batches", 4}};
+    json["hooks"] = warmup_first ? Json::array({warmup, ratio})
+                                 : Json::array({ratio, warmup});
+    engine::TestRun run(json);
+    run.trainer().Start();
+    // The last batch trains both.
+    EXPECT_EQ(Sequence(run), "D D D D DG G DG G DG DG");
+  }
+}
+
+}  // namespace
+}  // namespace epochd::hooks
