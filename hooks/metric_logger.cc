@@ -2,6 +2,8 @@
 #include "hooks/metric_logger.h"
 
 #include <chrono>
+#include <cstdio>
+#include <random>
 
 #include "worker/engine/core/number.h"
 #include "worker/engine/loop/gan_training_runner.h"
@@ -19,6 +21,14 @@ double WallTime() {
   return std::chrono::duration<double>(
              std::chrono::system_clock::now().time_since_epoch())
       .count();
+}
+
+// Sixteen letters that no other run has.
+std::string NewKey() {
+  std::random_device source;
+  char key[17];
+  std::snprintf(key, sizeof(key), "%08x%08x", source(), source());
+  return key;
 }
 
 // What the hub knows, by the rules of `options`.
@@ -64,9 +74,8 @@ void MetricLogger::Open() {
   if (options_.json) writers_.push_back(MakeJsonLines(output));
   if (options_.tensorboard) writers_.push_back(MakeTensorBoard(output));
   if (!options_.mlflow.uri.empty()) {
-    auto mlflow = std::make_unique<MlflowWriter>(options_.mlflow);
-    mlflow_ = mlflow.get();
-    writers_.push_back(std::move(mlflow));
+    if (options_.mlflow.key.empty()) options_.mlflow.key = NewKey();
+    writers_.push_back(std::make_unique<MlflowWriter>(options_.mlflow));
   }
 }
 
@@ -153,12 +162,12 @@ void MetricLogger::Finalize(engine::TrainerContext&, engine::RunResult result) {
 
 nlohmann::ordered_json MetricLogger::State() const {
   if (options_.mlflow.uri.empty()) return nullptr;
-  return {{"mlflow_run",
-           mlflow_ != nullptr ? mlflow_->run_id() : options_.mlflow.run_id}};
+  return {{"mlflow_key", options_.mlflow.key}};
 }
 
 void MetricLogger::LoadState(const nlohmann::ordered_json& state) {
-  options_.mlflow.run_id = state.value("mlflow_run", "");
+  options_.mlflow.key = state.value("mlflow_key", "");
+  options_.mlflow.go_on = !options_.mlflow.key.empty();
 }
 
 namespace {

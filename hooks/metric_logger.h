@@ -57,7 +57,6 @@ class MetricLogger : public engine::Hook {
   Options options_;
   engine::Trainer* trainer_ = nullptr;
   std::vector<std::unique_ptr<MetricWriter>> writers_;
-  MlflowWriter* mlflow_ = nullptr;  // one of writers_
 };
 
 engine::Entry<engine::Hook> MetricLoggerEntry();

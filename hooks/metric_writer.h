@@ -46,7 +46,6 @@ class MlflowWriter : public MetricWriter {
   void Write(const MetricLine& line) override;
   void Finish(const std::string& result) override;
   std::string TakeProblem() override;
-  std::string run_id() const { return client_.run_id(); }
 
  private:
   const std::string uri_;

@@ -260,22 +260,35 @@ bool MlflowClient::OpenExperiment(std::string& id) {
   return false;
 }
 
-bool MlflowClient::OpenRun() {
-  if (!options_.run_id.empty()) {
-    const Answer known =
-        Ask("POST", "runs/update",
-            {{"run_id", options_.run_id}, {"status", "RUNNING"}});
-    if (known.ok()) {
-      std::lock_guard lock(mutex_);
-      run_id_ = options_.run_id;
-      return true;
-    }
+bool MlflowClient::FindRun(const std::string& experiment) {
+  const Answer found =
+      Ask("POST", "runs/search",
+          {{"experiment_ids", {experiment}},
+           {"filter", "tags.`epochd.run` = '" + options_.key + "'"},
+           {"max_results", 1}});
+  if (!found.ok() || !found.body.contains("runs") ||
+      found.body["runs"].empty()) {
+    return false;
   }
+  const std::string id = found.body["runs"][0].at("info").at("run_id");
+  const Answer running =
+      Ask("POST", "runs/update", {{"run_id", id}, {"status", "RUNNING"}});
+  if (!running.ok()) return false;
+  std::lock_guard lock(mutex_);
+  run_id_ = id;
+  return true;
+}
+
+bool MlflowClient::OpenRun() {
   std::string experiment;
   if (!OpenExperiment(experiment)) return false;
+  if (options_.go_on && FindRun(experiment)) return true;
   nlohmann::json body = {{"experiment_id", experiment},
                          {"start_time", NowMs()},
                          {"tags", Pairs(options_.tags, kParams)}};
+  if (!options_.key.empty()) {
+    body["tags"].push_back({{"key", "epochd.run"}, {"value", options_.key}});
+  }
   if (!options_.run_name.empty()) body["run_name"] = options_.run_name;
   const Answer made = Ask("POST", "runs/create", body);
   if (!made.ok()) {

@@ -32,8 +32,10 @@ class MlflowClient {
     std::string uri;  // http://host:5000
     std::string experiment = "Default";
     std::string run_name = {};  // the server finds one when it is empty
-    // Goes on with this run if the server still has it.
-    std::string run_id = {};
+    // Kept as the run's tag epochd.run: how a later process finds it again.
+    std::string key = {};
+    // Goes on with the run of that key if the server has it.
+    bool go_on = false;
     std::vector<std::pair<std::string, std::string>> params = {};
     std::vector<std::pair<std::string, std::string>> tags = {};
     size_t capacity = 100'000;  // values that may wait
@@ -93,6 +95,7 @@ class MlflowClient {
   // Makes or finds the run. False: there will be none.
   bool OpenRun();
   bool OpenExperiment(std::string& id);
+  bool FindRun(const std::string& experiment);
   void Complain(const std::string& problem);
   bool Pause(std::chrono::milliseconds time);
 

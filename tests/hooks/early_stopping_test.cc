@@ -113,7 +113,7 @@ TEST(EarlyStoppingTest, Case49ValuesThatAreNotFinite) {
   }
 }
 
-TEST(EarlyStoppingTest, NoRuleTakesNanForItsBest) {
+TEST(EarlyStoppingTest, Case48NoRuleTakesNanForItsBest) {
   for (const std::string& name : StopRule::Names()) {
     StopRule rule({.kind = StopRule::KindOf(name), .patience = 9});
     EXPECT_TRUE(std::isnan(rule.best())) << name;
@@ -186,6 +186,21 @@ TEST(EarlyStoppingTest, Case46EndsNotBeforeMinEpochs) {
   EXPECT_EQ(run.trainer().position().epoch, 5);
   EXPECT_EQ(run.trainer().stop_reason(),
             "val/accuracy did not improve within 0 checks");
+}
+
+TEST(EarlyStoppingTest, Case54LooksOnlyAfterAValidation) {
+  engine::TestRun run(StalledExperiment(
+      R"({"type": "EarlyStopping", "rule": "lightning", "patience": 1})"));
+  engine::TrainerContext context;
+  context.trainer = &run.trainer();
+  context.monitored = 0.5;
+  // A validation every second epoch.
+  for (context.epoch = 0; context.epoch < 5 && !context.stop; ++context.epoch) {
+    context.was_validated = context.epoch % 2 == 1;
+    run.trainer().on_stop_check.Fire(context);
+  }
+  EXPECT_TRUE(context.stop);
+  EXPECT_EQ(context.epoch - 1, 3);
 }
 
 TEST(EarlyStoppingTest, LooksAtAMetricOfItsOwn) {

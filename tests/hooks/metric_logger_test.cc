@@ -152,7 +152,7 @@ TEST(MetricLoggerTest, WritesAnEventFileThatCanBeReadBack) {
   }
 }
 
-TEST(MetricLoggerTest, Case136StepsAreWholeNumbersThatGoOn) {
+TEST(MetricLoggerTest, Case134Case136Case137StepsAreWholeNumbersThatGoOn) {
   const engine::TempFolder output;
   Json json = engine::DigitsExperiment(2);
   json["data"]["train"]["batch_size"] = 720;  // two batches an epoch
@@ -171,7 +171,7 @@ TEST(MetricLoggerTest, Case136StepsAreWholeNumbersThatGoOn) {
     epochs.push_back(json_line["epoch"]);
     has_validation.push_back(json_line.contains("val/loss"));
   }
-  // Case134: an epoch's line has the number of its last step.
+  // An epoch's line has the number of its last step.
   EXPECT_EQ(steps, (std::vector<int>{1, 2, 2, 3, 4, 4}));
   EXPECT_EQ(epochs, (std::vector<int>{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(has_validation,

@@ -115,12 +115,27 @@ TEST(MlflowClientTest, NothingWaitsForAServerThatIsNotThere) {
 }
 
 TEST(MlflowClientTest, GoesOnWithARunThatTheServerHas) {
-  HttpServer server(&AnswerAsMlflow);
-  MlflowClient client({.uri = server.uri(), .run_id = "earlier"});
-  client.Add(1, 1, {{"loss", 1}});
+  bool has_run = true;
+  HttpServer server([&](const HttpServer::Request& request) {
+    if (request.path.ends_with("/runs/search") && has_run) {
+      return HttpServer::Response{
+          200, {{"runs", {{{"info", {{"run_id", "earlier"}}}}}}}};
+    }
+    return AnswerAsMlflow(request);
+  });
+  {
+    MlflowClient client({.uri = server.uri(), .key = "k1", .go_on = true});
+    client.Add(1, 1, {{"loss", 1}});
+    EXPECT_TRUE(client.Finish("FINISHED", kSoon));
+    EXPECT_EQ(client.run_id(), "earlier");
+    EXPECT_TRUE(server.Of("/runs/create").empty());
+    EXPECT_EQ(server.Of("/runs/search")[0].body["filter"],
+              "tags.`epochd.run` = 'k1'");
+  }
+  has_run = false;
+  MlflowClient client({.uri = server.uri(), .key = "k1", .go_on = true});
   EXPECT_TRUE(client.Finish("FINISHED", kSoon));
-  EXPECT_EQ(client.run_id(), "earlier");
-  EXPECT_TRUE(server.Of("/runs/create").empty());
+  EXPECT_EQ(server.Of("/runs/create").at(0).body["tags"][0]["value"], "k1");
 }
 
 TEST(MetricLoggerTest, SendsScoresToMlflow) {

@@ -27,6 +27,7 @@
 #include "worker/engine/core/number.h"
 #include "worker/engine/dist/gloo.h"
 #include "worker/engine/dist/single.h"
+#include "worker/engine/registry/data_stages.h"
 #include "worker/engine/registry/experiment.h"
 #include "worker/link/attempt_folder.h"
 #include "worker/link/attempt_spec.h"
@@ -115,6 +116,8 @@ class Rank {
   const std::string output_dir_;
   c10::Device device_ = c10::Device(c10::kCPU);
   std::unique_ptr<engine::Communicator> communicator_;
+  // Outlives what reads the data.
+  std::unique_ptr<engine::DataStages> data_stages_;
   engine::Experiment experiment_;
   std::shared_ptr<hooks::ProgressReporter> reporter_;
   std::string resumed_from_;
@@ -153,6 +156,9 @@ void Rank::Build() {
     throw engine::Error(engine::ErrorKind::kBadSpec,
                         "experiment: no JSON object");
   }
+  // Data sets may read what it brings.
+  data_stages_ = engine::PrepareData(Components(), json, "experiment",
+                                     *communicator_);
   CheckPaths(Components().catalogue(), json);
   experiment_ = engine::BuildExperiment(
       Components(), json,

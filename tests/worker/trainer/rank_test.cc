@@ -72,7 +72,7 @@ TEST(RankTest, Case163StopsWithACheckpointOnTheFirstSignal) {
   }
 }
 
-TEST(RankTest, EndsAtOnceOnASecondSignal) {
+TEST(RankTest, Case163EndsAtOnceOnASecondSignal) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
   attempt.Start();

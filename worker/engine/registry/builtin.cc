@@ -2,6 +2,7 @@
 #include "worker/engine/registry/builtin.h"
 
 #include "worker/engine/data/builtin.h"
+#include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/metric/builtin.h"
 #include "worker/engine/model/builtin.h"
@@ -17,6 +18,7 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinTransforms());
+  registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());
   registry.Add(BuiltinMetrics());
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {
