@@ -140,6 +140,8 @@ void Rank::MakeCommunicator() {
     gpus = &OpenGpuModule();
     device_ = c10::Device(c10::kCUDA, 0);
   }
+  // A rank that never comes must not keep the others from stopping.
+  watcher_.SetStopEnds(spec_.world_size > 1);
   if (spec_.world_size == 1) {
     communicator_ = engine::MakeSingleCommunicator();
   } else if (gpus != nullptr) {
@@ -147,6 +149,7 @@ void Rank::MakeCommunicator() {
   } else {
     communicator_ = engine::MakeGlooCommunicator(options);
   }
+  watcher_.SetStopEnds(false);
 }
 
 void Rank::Build() {

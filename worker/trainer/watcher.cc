@@ -81,6 +81,12 @@ void Watcher::Watch(engine::Trainer* trainer) {
   Tell();
 }
 
+void Watcher::SetStopEnds(bool ends) {
+  std::lock_guard lock(mutex_);
+  stop_ends_ = ends;
+  if (stop_ends_ && stop_requested_) _exit(link::kStoppedWithCheckpoint);
+}
+
 int Watcher::TimeLeft() const {
   const int64_t deadline = deadline_ns_;
   if (deadline == 0) return -1;
@@ -123,6 +129,7 @@ void Watcher::Heed(int signal_number) {
   }
   stop_requested_ = true;
   is_interrupt_ = signal_number == SIGINT;
+  if (stop_ends_) _exit(link::kStoppedWithCheckpoint);
   Tell();
 }
 

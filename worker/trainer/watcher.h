@@ -40,6 +40,9 @@ class Watcher {
   // nobody any more.
   void Watch(engine::Trainer* trainer);
   bool stop_requested() const { return stop_requested_; }
+  // Whether a stop, also one that came before, ends the process at once (exit
+  // code 75): for what waits for other ranks and has nothing to save.
+  void SetStopEnds(bool ends);
 
  private:
   void Run();
@@ -62,6 +65,7 @@ class Watcher {
   std::atomic<int64_t> deadline_ns_ = 0;  // CLOCK_MONOTONIC; 0: none
   std::mutex mutex_;
   engine::Trainer* trainer_ = nullptr;  // guarded by mutex_
+  bool stop_ends_ = false;              // guarded by mutex_
   std::thread thread_;
 };
 

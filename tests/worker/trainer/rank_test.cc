@@ -86,6 +86,18 @@ TEST(RankTest, Case163EndsAtOnceOnASecondSignal) {
   EXPECT_TRUE(attempt.Lines("training_ended").empty());
 }
 
+TEST(RankTest, StopsAtOnceWhileItWaitsForARankThatNeverComes) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(2));
+  attempt.spec.world_size = 2;
+  attempt.Start();
+  kill(attempt.pid(1), SIGKILL);
+  ASSERT_TRUE(attempt.WaitForLines("started", 1));
+  kill(attempt.pid(0), SIGTERM);
+  EXPECT_EQ(attempt.ExitCode(0), link::kStoppedWithCheckpoint);
+  EXPECT_TRUE(attempt.Lines("training_began").empty());
+}
+
 TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {
   for (int world_size : {1, 2}) {
     const Json experiment = engine::DigitsExperiment(12);
