@@ -71,5 +71,34 @@ TEST(BatchImageSaverTest, SavesSamplesWithoutChangingTheTraining) {
   }
 }
 
+TEST(BatchImageLoggerTest, PutsGridsIntoAnEventFileBesideTheScores) {
+  const engine::TempFolder output;
+  engine::Json json = engine::DigitsExperiment(2);
+  json["data"]["val"]["image"] = true;
+  json["hooks"] = engine::Json::array(
+      {{{"type", "BatchImageLogger"}, {"field", "input"}, {"count", 4}},
+       {{"type", "MetricLogger"}}});
+  engine::TestRun run(json, output.path());
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_TRUE(run.sink.Of("notice").empty());
+  EXPECT_FALSE(std::filesystem::exists(output / "images"));
+  size_t files = 0, pictures = 0;
+  for (const auto& each :
+       std::filesystem::directory_iterator(output / "tensorboard")) {
+    ++files;
+    if (!each.path().string().ends_with(".images")) continue;
+    std::ifstream file(each.path(), std::ios::binary);
+    const std::string bytes(std::istreambuf_iterator<char>(file), {});
+    for (size_t at = bytes.find("\x89PNG"); at != std::string::npos;
+         at = bytes.find("\x89PNG", at + 1)) {
+      ++pictures;
+    }
+    EXPECT_NE(bytes.find("input"), std::string::npos);
+  }
+  EXPECT_EQ(files, 2u);
+  EXPECT_EQ(pictures, 2u);
+}
+
 }  // namespace
 }  // namespace epochd::hooks

@@ -4,7 +4,10 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "hooks/edge_enhanced_input.h"
+#include "hooks/nan_guard.h"
 #include "hooks/r1_gradient_penalty.h"
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/loop/gan_training_runner.h"
@@ -143,6 +146,26 @@ TEST(DiscriminatorWarmupTest, Case146WarmsUpOnceInAJob) {
   engine::TestRun resumed(json);
   resumed.trainer().Restore(middle);
   EXPECT_EQ(Sequence(resumed), "DG DG DG DG DG");
+}
+
+TEST(NanGuardTest, LeavesOutTheSideWhoseGradientsAreNotFinite) {
+  Json json = engine::GanExperiment(1);
+  json["hooks"] = Json::array();
+  engine::TestRun run(json);
+  auto& runner =
+      dynamic_cast<engine::GanTrainingRunner&>(run.trainer().training_runner());
+  runner.on_post_g_backward.Bind([](engine::GanContext& context) {
+    if (context.batch == 1) {
+      context.generator_optimizer->parameters()[0].tensor.mutable_grad().fill_(
+          NAN);
+    }
+  });
+  auto guard = std::make_shared<NanGuard>(2);
+  run.trainer().AddHook(guard);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(guard->skipped(), 1);
+  EXPECT_TRUE(run.Weights().isfinite().all().item<bool>());
 }
 
 TEST(StepRatioTest, StepsOfAWarmUpDoNotCount) {

@@ -175,6 +175,23 @@ TEST(WeightAveragingTest, CheckpointsHoldTheAverageAndTheRestartBoth) {
   }
 }
 
+TEST(WeightAveragingTest, AveragesBothSidesOfAGan) {
+  Json json = engine::GanExperiment(2);
+  json["hooks"] = Json::array({{{"type", "EMA"}, {"momentum", 0.5}}});
+  engine::TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  const engine::Snapshot snapshot = run.trainer().TakeSnapshot();
+  size_t raw = 0;
+  for (const auto& each : snapshot.state) {
+    raw += each.name.starts_with("hook.average.raw.") ? 1 : 0;
+  }
+  EXPECT_EQ(raw, run.trainer().model().Parameters().size());
+  engine::TestRun second(json);
+  second.trainer().Restore(snapshot);
+  EXPECT_TRUE(at::equal(run.Weights(), second.Weights()));
+}
+
 TEST(WeightAveragingTest, RefusesWhatDoesNotGoTogether) {
   EXPECT_THROW(engine::TestRun run(Experiment(
                    1, R"({"type": "EMA", "begin_step": 2, "begin_epoch": 2})")),
