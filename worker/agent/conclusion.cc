@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "worker/link/exit_code.h"
 #include "worker/link/exit_meaning.h"
 
 namespace epochd::agent {
@@ -22,6 +23,7 @@ AttemptReason ReasonOf(ExitMeaning meaning) {
       return AttemptReason::kTrainingFailed;
     case ExitMeaning::kInfrastructure:
     case ExitMeaning::kKilled:
+    case ExitMeaning::kNotLoaded:
       return AttemptReason::kRankLost;
     case ExitMeaning::kSelfFenced:
       return AttemptReason::kWorkerLost;
@@ -33,16 +35,16 @@ AttemptReason ReasonOf(ExitMeaning meaning) {
 
 // Asked to end, it ended: not to blame, unless it ran out of memory.
 bool IsBlameless(const link::ExitRecord& exit) {
-  return link::MeaningOf(exit) == ExitMeaning::kDone ||
-         (exit.stopped && !exit.oom);
+  return !exit.oom && (exit.stopped || exit.exit_code == link::kDone);
+}
+
+// It lost its peers, so another may have failed first.
+bool Follows(const link::ExitRecord& exit) {
+  return !exit.oom && exit.exit_code == link::kInfrastructure;
 }
 
 bool IsEarlierCause(const EndedRank& a, const EndedRank& b) {
-  const bool a_follows =
-      link::MeaningOf(a.exit) == ExitMeaning::kInfrastructure;
-  const bool b_follows =
-      link::MeaningOf(b.exit) == ExitMeaning::kInfrastructure;
-  if (a_follows != b_follows) return b_follows;
+  if (Follows(a.exit) != Follows(b.exit)) return Follows(b.exit);
   return a.exit.end_ns < b.exit.end_ns;
 }
 
@@ -55,7 +57,8 @@ Conclusion FindCause(const ConclusionInput& input) {
     if (cause == nullptr || IsEarlierCause(rank, *cause)) cause = &rank;
   }
   if (cause == nullptr) return {};
-  AttemptReason reason = ReasonOf(link::MeaningOf(cause->exit));
+  AttemptReason reason =
+      ReasonOf(link::MeaningOf(cause->exit, input.is_command));
   // Nobody asked the command to stop, so it may well do so each time: counts as
   // a restart, else it would be started for ever.
   if (input.is_command && reason == AttemptReason::kStoppedWithCheckpoint) {
@@ -63,7 +66,7 @@ Conclusion FindCause(const ConclusionInput& input) {
   }
   return {.reason = reason,
           .rank = cause->rank,
-          .how = link::Describe(cause->exit)};
+          .how = link::Describe(cause->exit, input.is_command)};
 }
 
 Conclusion Conclude(const ConclusionInput& input) {
@@ -82,7 +85,7 @@ Conclusion Conclude(const ConclusionInput& input) {
   };
   // A command that was asked to stop may well say 0.
   if (every([&](const EndedRank& rank) {
-        return link::MeaningOf(rank.exit) == ExitMeaning::kDone &&
+        return rank.exit.exit_code == link::kDone &&
                !(input.is_command && rank.exit.stopped);
       })) {
     return {.reason = AttemptReason::kCompleted};
@@ -91,9 +94,8 @@ Conclusion Conclude(const ConclusionInput& input) {
     return {.reason = input.stop_reason};
   }
   const bool all_saved = every([](const EndedRank& rank) {
-    const ExitMeaning meaning = link::MeaningOf(rank.exit);
-    return meaning == ExitMeaning::kStoppedWithCheckpoint ||
-           meaning == ExitMeaning::kDone;
+    return rank.exit.exit_code == link::kStoppedWithCheckpoint ||
+           rank.exit.exit_code == link::kDone;
   });
   return {.reason = all_saved && !input.is_command
                         ? AttemptReason::kStoppedWithCheckpoint

@@ -32,13 +32,15 @@ const char* Words(ExitMeaning meaning) {
       return "out of memory";
     case ExitMeaning::kKilled:
       return "killed";
+    case ExitMeaning::kNotLoaded:
+      return "this node cannot load the trainer";
   }
   return "unknown";
 }
 
 }  // namespace
 
-ExitMeaning MeaningOf(const ExitRecord& record) {
+ExitMeaning MeaningOf(const ExitRecord& record, bool is_command) {
   if (record.oom) return ExitMeaning::kOutOfMemory;
   if (!record.exit_code) return ExitMeaning::kKilled;
   const int code = *record.exit_code;
@@ -52,17 +54,18 @@ ExitMeaning MeaningOf(const ExitRecord& record) {
     case kSelfFenced:
       return ExitMeaning::kSelfFenced;
     case kBadSpec:
+      return ExitMeaning::kBadSpec;
     case 126:
     case 127:
-      return ExitMeaning::kBadSpec;
+      return is_command ? ExitMeaning::kBadSpec : ExitMeaning::kNotLoaded;
     default:
       return code > 128 && code < 160 ? ExitMeaning::kKilled
                                       : ExitMeaning::kTrainingFailed;
   }
 }
 
-std::string Describe(const ExitRecord& record) {
-  const ExitMeaning meaning = MeaningOf(record);
+std::string Describe(const ExitRecord& record, bool is_command) {
+  const ExitMeaning meaning = MeaningOf(record, is_command);
   std::string text;
   if (record.exit_code) {
     const int code = *record.exit_code;

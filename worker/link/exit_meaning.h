@@ -8,7 +8,9 @@
 //   71                       kInfrastructure
 //   75                       kStoppedWithCheckpoint
 //   76                       kSelfFenced
-//   78, 126, 127             kBadSpec (the last two: no such program)
+//   78                       kBadSpec
+//   126, 127 of a command    kBadSpec: there is no such program
+//   126, 127 of a trainer    kNotLoaded: the node lacks it, or a library of it
 //   129..159, any signal     kKilled (a shell tells of signals by 128 + n)
 #pragma once
 
@@ -27,11 +29,13 @@ enum class ExitMeaning {
   kSelfFenced,
   kOutOfMemory,
   kKilled,
+  kNotLoaded,
 };
 
-ExitMeaning MeaningOf(const ExitRecord& record);
+// `is_command`: the rank ran the job's own program, not the trainer.
+ExitMeaning MeaningOf(const ExitRecord& record, bool is_command);
 
 // Such as "exit code 70 (training failed)", "killed by signal 9 (SIGKILL)".
-std::string Describe(const ExitRecord& record);
+std::string Describe(const ExitRecord& record, bool is_command);
 
 }  // namespace epochd::link

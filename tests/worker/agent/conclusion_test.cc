@@ -49,6 +49,22 @@ TEST(Conclusion, FollowsHowRanksEnded) {
        AttemptReason::kTrainingFailed,
        0},
       {"bad spec", {.ended = {Code(0, 78, 1)}}, AttemptReason::kBadSpec, 0},
+      {"the node cannot load the trainer, and the others lose a peer",
+       {.ended = {Code(0, 71, 1), Code(1, 127, 2)}},
+       AttemptReason::kRankLost,
+       1},
+      {"the command names no program",
+       {.ended = {Code(0, 127, 1)}, .is_command = true},
+       AttemptReason::kBadSpec,
+       0},
+      {"out of memory, though it says 0",
+       {.ended = {[] {
+          EndedRank ended = Code(0, 0, 1);
+          ended.exit.oom = true;
+          return ended;
+        }()}},
+       AttemptReason::kOomHost,
+       0},
       {"lost peers alone",
        {.ended = {Code(0, 71, 1)}},
        AttemptReason::kRankLost,

@@ -27,6 +27,7 @@ TEST(ExitMeaning, FollowsTheTable) {
     ExitRecord record;
     ExitMeaning meaning;
     const char* words;
+    bool is_command = false;
   } kRows[] = {
       {Code(0), ExitMeaning::kDone, "exit code 0"},
       {Code(1), ExitMeaning::kTrainingFailed, "exit code 1 (training failed)"},
@@ -35,8 +36,10 @@ TEST(ExitMeaning, FollowsTheTable) {
       {Code(75), ExitMeaning::kStoppedWithCheckpoint, "with a checkpoint"},
       {Code(76), ExitMeaning::kSelfFenced, "lease"},
       {Code(78), ExitMeaning::kBadSpec, "as written"},
-      {Code(126), ExitMeaning::kBadSpec, "126"},
-      {Code(127), ExitMeaning::kBadSpec, "127"},
+      {Code(126), ExitMeaning::kNotLoaded, "cannot load the trainer"},
+      {Code(127), ExitMeaning::kNotLoaded, "exit code 127 (this node"},
+      {Code(126), ExitMeaning::kBadSpec, "126", true},
+      {Code(127), ExitMeaning::kBadSpec, "127 (the job cannot run", true},
       {Code(128), ExitMeaning::kTrainingFailed, "128"},
       {Code(137), ExitMeaning::kKilled, "signal 9 (SIGKILL)"},
       {Code(139), ExitMeaning::kKilled, "SIGSEGV"},
@@ -47,15 +50,15 @@ TEST(ExitMeaning, FollowsTheTable) {
   };
   for (const auto& row : kRows) {
     SCOPED_TRACE(row.words);
-    EXPECT_EQ(MeaningOf(row.record), row.meaning);
-    EXPECT_THAT(Describe(row.record), HasSubstr(row.words));
+    EXPECT_EQ(MeaningOf(row.record, row.is_command), row.meaning);
+    EXPECT_THAT(Describe(row.record, row.is_command), HasSubstr(row.words));
   }
 }
 
 TEST(ExitMeaning, OutOfMemoryIsBelievedBeforeAnExitCode) {
   ExitRecord record = Code(0);
   record.oom = true;
-  EXPECT_EQ(MeaningOf(record), ExitMeaning::kOutOfMemory);
+  EXPECT_EQ(MeaningOf(record, false), ExitMeaning::kOutOfMemory);
 }
 
 }  // namespace
