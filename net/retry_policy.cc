@@ -6,8 +6,14 @@
 
 #include "absl/random/distributions.h"
 #include "absl/strings/str_format.h"
+#include "proto/wire/status.h"
 
 namespace epochd::net {
+namespace {
+
+constexpr absl::Duration kLongestTold = absl::Minutes(1);
+
+}  // namespace
 
 std::string RetryPolicy::ToServiceConfig() const {
   return absl::StrFormat(
@@ -24,6 +30,13 @@ absl::Duration RetryPolicy::Delay(int num_failures,
   const absl::Duration backoff =
       std::min(max_backoff, initial_backoff * std::min(growth, 1e9));
   return backoff * absl::Uniform(random, 0.5, 1.0);
+}
+
+absl::Duration RetryPolicy::Delay(int num_failures, absl::BitGenRef random,
+                                  const absl::Status& failure) const {
+  const absl::Duration told = std::min(
+      wire::RetryDelay(failure).value_or(absl::ZeroDuration()), kLongestTold);
+  return std::max(Delay(num_failures, random), told);
 }
 
 }  // namespace epochd::net

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/random/bit_gen_ref.h"
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 
 namespace epochd::net {
@@ -25,6 +26,10 @@ struct RetryPolicy {
   // How long to wait after `num_failures` (1 or more) in a row: between half
   // of the backoff and all of it, so that many callers do not come at once.
   absl::Duration Delay(int num_failures, absl::BitGenRef random) const;
+  // The same after `failure`, but no sooner than the server said in it, which
+  // is followed up to a minute.
+  absl::Duration Delay(int num_failures, absl::BitGenRef random,
+                       const absl::Status& failure) const;
 };
 
 }  // namespace epochd::net

@@ -6,6 +6,7 @@
 
 #include "absl/random/random.h"
 #include "absl/strings/str_format.h"
+#include "client/api/reconnect.h"
 #include "client/api/stubs.h"
 #include "net/channel.h"
 #include "proto/wire/status.h"
@@ -17,14 +18,25 @@ namespace {
 constexpr size_t kUploadChunk = 256 * 1024;
 constexpr int kPageSize = 500;
 
+// Tries of a call that the server had no room for and said when it may.
+constexpr int kMaxTries = 3;
+constexpr absl::Duration kLongestWait = absl::Seconds(5);
+
 template <typename Response, typename Call>
 absl::StatusOr<Response> Unary(absl::Duration deadline, const Call& call) {
-  grpc::ClientContext context;
-  net::SetDeadline(context, deadline);
-  Response response;
-  const absl::Status status = wire::FromGrpc(call(&context, &response));
-  if (!status.ok()) return status;
-  return response;
+  for (int tries = 1;; ++tries) {
+    grpc::ClientContext context;
+    net::SetDeadline(context, deadline);
+    Response response;
+    const absl::Status status = wire::FromGrpc(call(&context, &response));
+    if (status.ok()) return response;
+    // gRPC itself repeats what is UNAVAILABLE.
+    const auto delay = wire::RetryDelay(status);
+    if (!absl::IsResourceExhausted(status) || !delay || tries == kMaxTries) {
+      return status;
+    }
+    WaitOut(std::min(*delay, kLongestWait), {});
+  }
 }
 
 }  // namespace

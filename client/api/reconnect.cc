@@ -7,16 +7,6 @@
 namespace epochd::client {
 namespace {
 
-// Sleeps for `delay`; false: stopped before.
-bool Sleep(absl::Duration delay, const std::stop_token& stop) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
-  std::unique_lock lock(mutex);
-  wake.wait_for(lock, stop, absl::ToChronoNanoseconds(delay),
-                [] { return false; });
-  return !stop.stop_requested();
-}
-
 // What a connection that broke looks like to a stream.
 bool IsBrokenConnection(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
@@ -24,6 +14,15 @@ bool IsBrokenConnection(const absl::Status& status) {
 }
 
 }  // namespace
+
+bool WaitOut(absl::Duration delay, const std::stop_token& stop) {
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  std::unique_lock lock(mutex);
+  wake.wait_for(lock, stop, absl::ToChronoNanoseconds(delay),
+                [] { return false; });
+  return !stop.stop_requested();
+}
 
 Reconnect::Reconnect(const StreamOptions& options) : options_(options) {}
 
@@ -37,8 +36,9 @@ absl::Status Reconnect::Failed(const absl::Status& failure) {
   if (absl::FromChrono(now - first_failure_) > options_.give_up_after)
     return failure;
   if (options_.on_retry) options_.on_retry(failure);
-  const absl::Duration delay = options_.retry.Delay(num_failures_, random_);
-  if (!Sleep(delay, options_.stop)) return absl::CancelledError("stopped");
+  const absl::Duration delay =
+      options_.retry.Delay(num_failures_, random_, failure);
+  if (!WaitOut(delay, options_.stop)) return absl::CancelledError("stopped");
   return absl::OkStatus();
 }
 

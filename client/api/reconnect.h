@@ -5,6 +5,7 @@
 #pragma once
 
 #include <chrono>
+#include <stop_token>
 
 #include "absl/random/random.h"
 #include "absl/status/status.h"
@@ -12,6 +13,9 @@
 #include "client/api/client.h"
 
 namespace epochd::client {
+
+// Returns after `delay`; false: stopped before.
+bool WaitOut(absl::Duration delay, const std::stop_token& stop);
 
 class Reconnect {
  public:

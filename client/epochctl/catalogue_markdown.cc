@@ -38,6 +38,8 @@ constexpr const char* kHead =
     "| `restart.worker_lost_after` | duration | 2m | silence that is a loss "
     "|\n"
     "| `limits.max_time` | duration | none | run time over all attempts |\n"
+    "| `limits.hang_after` | duration | 30m; of a `command` never | without a "
+    "sign of life for so long an attempt hangs and is ended, or `never` |\n"
     "| `storage` | path | the worker's | checkpoints, logs, outputs |\n"
     "| `checkpoints.every` | `1 epoch`, `100 steps`, `10m` | `1 epoch` | |\n"
     "| `checkpoints.keep_last` | int | 3 | |\n"

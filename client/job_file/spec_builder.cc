@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
+#include "catalogue/type.h"
 #include "client/job_file/section.h"
 #include "proto/wire/time.h"
 
@@ -201,6 +202,20 @@ bool IsVariable(const std::string& name) {
          name.find('\0') == std::string::npos;
 }
 
+// Seconds; 0 for `never`.
+std::optional<double> Silence(Section& section, const std::string& key) {
+  const Json* value = section.Take(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) {
+    const auto& text = value->get_ref<const std::string&>();
+    if (text == "never") return 0;
+    if (const auto seconds = catalogue::ParseDuration(text)) return seconds;
+  }
+  section.Report(key, "expected a duration such as 10m or 2h, or never, got " +
+                          Quoted(*value));
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string ReasonName(v1::AttemptReason reason) {
@@ -236,6 +251,9 @@ v1::JobSpec BuildSpec(Document& document, const std::string& default_name) {
     Section limits(document, "limits");
     if (const auto time = limits.Duration("max_time")) {
       *spec.mutable_limits()->mutable_max_time() = Seconds(*time);
+    }
+    if (const auto silence = Silence(limits, "hang_after")) {
+      *spec.mutable_limits()->mutable_hang_after() = Seconds(*silence);
     }
     limits.Finish();
   }

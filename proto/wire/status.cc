@@ -137,6 +137,11 @@ std::optional<absl::Duration> RetryDelay(const absl::Status& status) {
 
 grpc::Status ToGrpc(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
+  const bool may_retry =
+      absl::IsUnavailable(status) || absl::IsResourceExhausted(status);
+  if (may_retry && !RetryDelay(status)) {
+    return ToGrpc(WithRetryDelay(status, kRetryDelay));
+  }
   google::rpc::Status wire;
   wire.set_code(static_cast<int>(status.code()));
   wire.set_message(Clean(std::string(status.message()), kMaxMessageBytes));

@@ -44,7 +44,9 @@ absl::Status WithReason(
 // Reason of our domain; empty when there is none.
 std::string Reason(const absl::Status& status);
 
-// Adds when a retry makes sense.
+// Adds when a retry makes sense. ToGrpc adds kRetryDelay to what says "try
+// again", UNAVAILABLE and RESOURCE_EXHAUSTED, where nothing else was said.
+inline constexpr absl::Duration kRetryDelay = absl::Seconds(1);
 absl::Status WithRetryDelay(absl::Status status, absl::Duration delay);
 std::optional<absl::Duration> RetryDelay(const absl::Status& status);
 

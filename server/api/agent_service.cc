@@ -12,6 +12,7 @@
 #include "server/api/field_rules.h"
 #include "server/api/names.h"
 #include "server/api/watch_desired.h"
+#include "spdlog/spdlog.h"
 
 namespace epochd::api {
 namespace {
@@ -153,6 +154,15 @@ absl::Status AgentService::TakeInLogs(const v1::ReportLogsRequest& request,
   if (!admitted.ok()) return admitted;
   const auto appended = backend_.logs.Append({*attempt, request.rank()},
                                              request.offset(), request.data());
+  const bool no_room = absl::IsResourceExhausted(appended.status());
+  if (no_room != no_room_.exchange(no_room)) {
+    if (no_room) {
+      spdlog::error("logs wait at the workers: {}",
+                    std::string(appended.status().message()));
+    } else {
+      spdlog::info("logs are taken again");
+    }
+  }
   if (!appended.ok()) return appended.status();
   response.set_next_offset(appended->next_offset);
   response.set_full(appended->full);

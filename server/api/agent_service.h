@@ -3,6 +3,8 @@
 // AgentService on the controller. Any thread.
 #pragma once
 
+#include <atomic>
+
 #include "epochd/v1/agent.grpc.pb.h"
 #include "server/api/backend.h"
 
@@ -42,6 +44,8 @@ class AgentService final : public v1::AgentService::CallbackService {
                           v1::ReportLogsResponse& response);
 
   Backend& backend_;
+  // Whether the last log bytes found no room.
+  std::atomic<bool> no_room_ = false;
 };
 
 }  // namespace epochd::api

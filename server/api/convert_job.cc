@@ -177,6 +177,7 @@ v1::JobSpec ToProto(const job::JobSpec& spec) {
   if (spec.max_time != absl::InfiniteDuration()) {
     *out.mutable_limits()->mutable_max_time() = wire::ToProto(spec.max_time);
   }
+  *out.mutable_limits()->mutable_hang_after() = wire::ToProto(spec.hang_after);
   out.set_storage(spec.storage);
   FillCheckpoints(spec.checkpoints, out.mutable_checkpoints());
   if (!spec.command.empty()) {

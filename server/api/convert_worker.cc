@@ -19,6 +19,9 @@ namespace {
 
 constexpr int kMaxDevices = 4096;
 constexpr int kMaxObserved = 4096;
+// Of one attempt; what comes beyond says nothing new.
+constexpr int kMaxProblems = 16;
+constexpr size_t kMaxProblemBytes = 1024;
 
 v1::Device ToProto(const fleet::Device& device) {
   v1::Device out;
@@ -43,6 +46,7 @@ v1::DesiredAttempt ToProto(const control::DesiredAttempt& desired) {
     out.add_rank_workers(worker.ResourceName());
   }
   out.set_rendezvous(desired.rendezvous);
+  out.set_start(desired.start);
   for (const job::Checkpoint& checkpoint : desired.resume) {
     *out.add_resume() = api::ToProto(desired.attempt.job, checkpoint);
   }
@@ -71,6 +75,12 @@ absl::StatusOr<control::ObservedAttempt> FromProto(
   out.message = in.message();
   out.rendezvous = in.rendezvous();
   out.drained = in.drained();
+  out.ready = in.ready();
+  out.acknowledged_bytes = in.acknowledged_bytes();
+  for (const std::string& problem : in.problems()) {
+    if (out.problems.size() == kMaxProblems) break;
+    out.problems.push_back(problem.substr(0, kMaxProblemBytes));
+  }
   for (const v1::ObservedRank& rank : in.ranks()) {
     control::ObservedRank to;
     to.rank = rank.rank();
@@ -172,12 +182,18 @@ absl::StatusOr<control::Registration> FromProto(
   worker.id = *std::move(id);
   worker.incarnation = *std::move(incarnation);
   worker.boot_id = request.boot_id();
+  worker.work_dir = request.work_dir_id();
   worker.hostname = request.hostname();
   worker.version = request.version();
   worker.labels = {request.labels().begin(), request.labels().end()};
   worker.memory_bytes = request.memory_bytes();
   FieldRules rules;
   rules.Text("boot_id", worker.boot_id, 128);
+  // Who cannot say which folder it works in cannot say what runs there.
+  if (worker.work_dir.empty()) {
+    rules.Add("work_dir_id", "'' is none, 1 to 128 characters are accepted");
+  }
+  rules.Text("work_dir_id", worker.work_dir, 128);
   rules.Text("hostname", worker.hostname, 255);
   rules.Text("version", worker.version, 128);
   rules.Labels("labels", worker.labels);
@@ -186,6 +202,7 @@ absl::StatusOr<control::Registration> FromProto(
   if (!rules.violations().empty()) return wire::BadRequest(rules.violations());
   out.observed = *std::move(observed);
   out.sequence = request.sequence();
+  out.stopping = request.stopping();
   return out;
 }
 
@@ -198,7 +215,8 @@ absl::StatusOr<control::Heartbeat> FromProto(
   auto observed = FromProto(request.observed());
   if (!observed.ok()) return observed.status();
   return control::Heartbeat{*std::move(worker), *std::move(incarnation),
-                            *std::move(observed), request.sequence()};
+                            *std::move(observed), request.sequence(),
+                            request.stopping()};
 }
 
 absl::StatusOr<control::EventLines> FromProto(

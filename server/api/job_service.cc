@@ -179,12 +179,15 @@ grpc::ServerUnaryReactor* JobService::DeleteJob(
     v1::DeleteJobResponse*) {
   auto* reactor = context->DefaultReactor();
   const auto id = ParseJobName(request->name());
-  if (!id.ok()) {
-    reactor->Finish(wire::ToGrpc(id.status()));
+  const absl::Status status =
+      id.ok() ? CheckRequestId(request->request_id()) : id.status();
+  if (!status.ok()) {
+    reactor->Finish(wire::ToGrpc(status));
     return reactor;
   }
   backend_.controller.Delete(
-      *id, [this, reactor, id = *id](absl::Status deleted) {
+      *id, request->request_id(),
+      [this, reactor, id = *id](absl::Status deleted) {
         if (!deleted.ok()) {
           reactor->Finish(wire::ToGrpc(deleted));
           return;

@@ -21,6 +21,9 @@ namespace {
 constexpr int32_t kMaxCpus = 1024;
 constexpr int64_t kMaxMemory = int64_t{1} << 50;
 constexpr int kMaxArguments = 1024;
+// Of an experiment: rank 0 tells of its steps at least every few seconds, so
+// only loading and compiling may be silent for long.
+constexpr absl::Duration kHangAfter = absl::Minutes(30);
 constexpr size_t kMaxArgumentBytes = 32 << 10;
 
 std::map<std::string, std::string> ToMap(
@@ -172,6 +175,10 @@ class Checker {
     CheckDuration("limits.max_time", in_.limits().has_max_time(),
                   in_.limits().max_time(), absl::Seconds(1),
                   absl::Hours(24 * 365), out_.max_time);
+    if (!in_.has_command()) out_.hang_after = kHangAfter;
+    CheckDuration("limits.hang_after", in_.limits().has_hang_after(),
+                  in_.limits().hang_after(), absl::ZeroDuration(),
+                  absl::Hours(24 * 365), out_.hang_after);
     const v1::CheckpointPolicy& in = in_.checkpoints();
     auto& out = out_.checkpoints;
     const std::string every = "checkpoints.every";

@@ -39,6 +39,12 @@ struct ObservedAttempt {
   std::string message;
   // All lines and log bytes of it were acknowledged.
   bool drained = false;
+  // Files are there, the rendezvous is bound: waits for `start`.
+  bool ready = false;
+  // Of lines and logs; told while it has ended and is not drained.
+  int64_t acknowledged_bytes = 0;
+  // What went wrong without being the reason of an end.
+  std::vector<std::string> problems;
 };
 
 struct Registration {
@@ -48,6 +54,8 @@ struct Registration {
   // Counts Register and Heartbeat calls of the incarnation from 1; 0: unknown,
   // taken as the newest.
   int64_t sequence = 0;
+  // The agent is about to end and takes nothing new on.
+  bool stopping = false;
 };
 
 struct Heartbeat {
@@ -55,6 +63,7 @@ struct Heartbeat {
   job::Incarnation incarnation;
   std::vector<ObservedAttempt> observed;
   int64_t sequence = 0;
+  bool stopping = false;
 };
 
 struct DesiredAttempt {
@@ -73,6 +82,8 @@ struct DesiredAttempt {
   std::string rendezvous;
   // Recorded checkpoints, newest first.
   std::vector<job::Checkpoint> resume;
+  // Every agent of it is ready: ranks may start.
+  bool start = false;
   absl::Duration self_fence_after = absl::ZeroDuration();
 };
 

@@ -55,6 +55,8 @@ bool IsSpecific(AttemptReason reason) {
 bool SameReport(const ObservedAttempt& a, const ObservedAttempt& b) {
   return a.state == b.state && a.reason == b.reason && a.message == b.message &&
          a.drained == b.drained && a.rendezvous == b.rendezvous &&
+         a.ready == b.ready && a.acknowledged_bytes == b.acknowledged_bytes &&
+         a.problems == b.problems &&
          std::equal(a.ranks.begin(), a.ranks.end(), b.ranks.begin(),
                     b.ranks.end(),
                     [](const ObservedRank& x, const ObservedRank& y) {
@@ -80,13 +82,15 @@ bool AttemptWatch::Observe(const job::WorkerId& worker,
   Report& report = reports_[worker];
   // What is over stays over, and states never go back.
   if (report.gone) return false;
+  report.orphaned_at.reset();
   if (report.seen && (observed.state < report.last.state ||
                       SameReport(observed, report.last))) {
     return false;
   }
   if (observed.state == AttemptState::kEnded &&
-      (!report.seen || report.last.state != AttemptState::kEnded)) {
-    report.ended_at = now;
+      (!report.seen || report.last.state != AttemptState::kEnded ||
+       observed.acknowledged_bytes > report.last.acknowledged_bytes)) {
+    report.drains_since = now;
   }
   report.seen = true;
   report.last = observed;
@@ -100,6 +104,19 @@ bool AttemptWatch::ObserveAbsent(const job::WorkerId& worker) {
   if (report == nullptr || !report->seen) return false;
   return MarkGone(worker,
                   fmt::format("{} no longer has the attempt", worker.name()));
+}
+
+bool AttemptWatch::Orphan(const job::WorkerId& worker,
+                          const std::string& message, fleet::SteadyTime now) {
+  Report& report = reports_[worker];
+  if (report.gone || report.orphaned_at) return false;
+  // It had ended before: only lines are out of reach.
+  if (report.seen && report.last.state == AttemptState::kEnded) {
+    return MarkGone(worker, message);
+  }
+  report.orphaned_at = now;
+  if (!cause_) cause_ = Cause{worker, AttemptReason::kWorkerLost, message};
+  return true;
 }
 
 bool AttemptWatch::MarkGone(const job::WorkerId& worker,
@@ -116,7 +133,12 @@ bool AttemptWatch::MarkGone(const job::WorkerId& worker,
 void AttemptWatch::PostponeDrain(const job::WorkerId& worker,
                                  fleet::SteadyTime now) {
   const auto it = reports_.find(worker);
-  if (it != reports_.end()) it->second.ended_at = now;
+  if (it != reports_.end()) it->second.drains_since = now;
+}
+
+void AttemptWatch::ForgetProblems(const job::WorkerId& worker) {
+  const auto it = reports_.find(worker);
+  if (it != reports_.end()) it->second.last.problems.clear();
 }
 
 bool AttemptWatch::IsGoneOn(const job::WorkerId& worker) const {
@@ -124,11 +146,56 @@ bool AttemptWatch::IsGoneOn(const job::WorkerId& worker) const {
   return report != nullptr && report->gone;
 }
 
+bool AttemptWatch::IsOrphanedOn(const job::WorkerId& worker) const {
+  const Report* report = Find(worker);
+  return report != nullptr && !report->gone && report->orphaned_at.has_value();
+}
+
+bool AttemptWatch::IsOrphanedFor(const job::WorkerId& worker,
+                                 absl::Duration term,
+                                 fleet::SteadyTime now) const {
+  const Report* report = Find(worker);
+  return report != nullptr && report->orphaned_at &&
+         now - *report->orphaned_at >= term;
+}
+
 bool AttemptWatch::IsOverOn(const job::WorkerId& worker) const {
   const Report* report = Find(worker);
   return report != nullptr &&
          (report->gone ||
           (report->seen && report->last.state == AttemptState::kEnded));
+}
+
+std::vector<std::string> AttemptWatch::Problems(
+    const job::WorkerId& worker) const {
+  const Report* report = Find(worker);
+  return report == nullptr ? std::vector<std::string>() : report->last.problems;
+}
+
+bool AttemptWatch::MayStart(const job::Attempt& attempt) const {
+  const auto& ranks = attempt.ranks;
+  if (std::all_of(ranks.begin(), ranks.end(),
+                  [&](const job::RankPlacement& rank) {
+                    return rank.worker == ranks.front().worker;
+                  })) {
+    return true;
+  }
+  return std::all_of(ranks.begin(), ranks.end(),
+                     [&](const job::RankPlacement& rank) {
+                       const Report* report = Find(rank.worker);
+                       return report != nullptr && report->last.ready;
+                     });
+}
+
+std::vector<job::WorkerId> AttemptWatch::MissingFrom() const {
+  std::vector<job::WorkerId> missing;
+  for (const auto& [worker, report] : reports_) {
+    if (report.seen && report.last.state == AttemptState::kEnded &&
+        !report.last.drained) {
+      missing.push_back(worker);
+    }
+  }
+  return missing;
 }
 
 std::optional<job::AttemptStateChanged> AttemptWatch::Next(
@@ -144,8 +211,9 @@ std::optional<job::AttemptStateChanged> AttemptWatch::Next(
                                    : AttemptState::kUnspecified;
     const bool ended = state == AttemptState::kEnded;
     const bool gone = report != nullptr && report->gone;
-    const bool drained = ended && (report->last.drained ||
-                                   now - report->ended_at >= drain_deadline);
+    const bool drained =
+        ended &&
+        (report->last.drained || now - report->drains_since >= drain_deadline);
     all_over &= gone || drained;
     any_started |= state >= AttemptState::kStarting;
     all_running &= state == AttemptState::kRunning ||
@@ -178,7 +246,7 @@ fleet::SteadyTime AttemptWatch::NextDeadline(
   for (const auto& [worker, report] : reports_) {
     if (report.seen && !report.gone && !report.last.drained &&
         report.last.state == AttemptState::kEnded) {
-      deadline = std::min(deadline, report.ended_at + drain_deadline);
+      deadline = std::min(deadline, report.drains_since + drain_deadline);
     }
   }
   return deadline;

@@ -5,14 +5,18 @@
 // thread, no clock.
 //
 // An attempt ends only when each of its workers either reported kEnded and
-// handed in all lines, or is certainly without a process of it (lost, rebooted,
-// or a new agent found none). So every line that counts is journalled before
-// the attempt's end is.
+// handed in all lines, or is certainly without a process of it: lost, rebooted,
+// or its agent, on the work folder that the ranks were placed into, has none.
+// An agent that came back on another work folder cannot tell: what ran there is
+// an orphan until its lease has certainly ended.
+// So every line that counts is journalled before the attempt's end is, unless
+// its agent stopped handing in; that is told (MissingFrom).
 #pragma once
 
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "server/control/agent_messages.h"
@@ -35,24 +39,45 @@ class AttemptWatch {
   const std::string& rendezvous() const { return rendezvous_; }
 
   // Takes in the newest report of a worker. Returns whether anything changed.
+  // A report by who can tell ends being an orphan.
   bool Observe(const job::WorkerId& worker, const ObservedAttempt& observed,
                fleet::SteadyTime now);
   // The worker's newest report does not name the attempt. Ends it there if it
   // had been reported before; else the agent has yet to take it on.
   bool ObserveAbsent(const job::WorkerId& worker);
+  // The worker has another work folder than the ranks were placed into. Ends
+  // the attempt, but not there until MarkGone. Returns whether that is news.
+  bool Orphan(const job::WorkerId& worker, const std::string& message,
+              fleet::SteadyTime now);
   // No process of it can be alive there, whatever the agent said last.
   bool MarkGone(const job::WorkerId& worker, const std::string& message);
 
+  // Problems that were taken in shall be news again.
+  void ForgetProblems(const job::WorkerId& worker);
+
   // Its agent could not hand in lines up to now, so the time for that begins
-  // anew.
+  // anew. It also does whenever the agent handed in something.
   void PostponeDrain(const job::WorkerId& worker, fleet::SteadyTime now);
 
   bool IsGoneOn(const job::WorkerId& worker) const;
+  bool IsOrphanedOn(const job::WorkerId& worker) const;
+  // No agent has renewed a lease of it there since Orphan.
+  bool IsOrphanedFor(const job::WorkerId& worker, absl::Duration term,
+                     fleet::SteadyTime now) const;
   // Whether all ranks there have ended or are gone.
   bool IsOverOn(const job::WorkerId& worker) const;
 
+  // What `worker` last said went wrong.
+  std::vector<std::string> Problems(const job::WorkerId& worker) const;
+  // Whether every worker has all it needs, so that no rank waits for a peer
+  // that is still fetching files. Always so for an attempt on one worker.
+  bool MayStart(const job::Attempt& attempt) const;
+  // Workers that ended it without handing in all lines and log bytes. Of an
+  // attempt for which Next said kEnded.
+  std::vector<job::WorkerId> MissingFrom() const;
+
   // The next step of `attempt`, if it is time for one. `now` decides whether an
-  // agent had long enough (drain_deadline) to hand in its lines.
+  // agent that hands in nothing had long enough (drain_deadline).
   std::optional<job::AttemptStateChanged> Next(
       const job::Attempt& attempt, fleet::SteadyTime now,
       absl::Duration drain_deadline) const;
@@ -65,7 +90,9 @@ class AttemptWatch {
     ObservedAttempt last;
     bool seen = false;
     bool gone = false;
-    fleet::SteadyTime ended_at;
+    std::optional<fleet::SteadyTime> orphaned_at;
+    // When it was reported as ended, or something was last handed in.
+    fleet::SteadyTime drains_since;
   };
   struct Cause {
     job::WorkerId worker;

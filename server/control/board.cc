@@ -98,6 +98,35 @@ void Board::Supersede(const job::WorkerId& id,
   }
 }
 
+void Board::ForgetWorker(const job::WorkerId& id) {
+  std::vector<std::shared_ptr<Subscriber<absl::StatusOr<DesiredPtr>>>> watchers;
+  {
+    absl::MutexLock lock(&mutex_);
+    const auto it = workers_.find(id);
+    if (it == workers_.end()) return;
+    watchers = it->second.watchers.All();
+    workers_.erase(it);
+  }
+  const absl::StatusOr<DesiredPtr> news(absl::NotFoundError(
+      fmt::format("{}: is not known here, register first", id.ResourceName())));
+  for (const auto& watcher : watchers) {
+    watcher->Call(news);
+    watcher->End();
+  }
+}
+
+bool Board::SetStoreStatus(absl::Status status) {
+  absl::MutexLock lock(&mutex_);
+  const bool changed = status.ok() != store_status_.ok();
+  store_status_ = std::move(status);
+  return changed;
+}
+
+absl::Status Board::StoreStatus() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  return store_status_;
+}
+
 void Board::WakeJob(job::JobId id) {
   std::vector<std::shared_ptr<Subscriber<std::monostate>>> watchers;
   {

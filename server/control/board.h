@@ -57,6 +57,11 @@ class Board {
                      fleet::WorkerState state, std::string message);
   void PublishSeen(const job::WorkerId& id, absl::Time time);
   void PublishDesired(const job::WorkerId& id, DesiredPtr desired);
+  // Ends its watches.
+  void ForgetWorker(const job::WorkerId& id);
+  // Whether the store takes writes, with the reason; returns whether that
+  // changed between OK and not.
+  bool SetStoreStatus(absl::Status status);
   // Ends the watches of older agents of this name.
   void Supersede(const job::WorkerId& id, const job::Incarnation& current);
   // Wakes those that watch the job.
@@ -75,6 +80,7 @@ class Board {
   std::vector<fleet::WorkerView> ListWorkers() const;
   absl::StatusOr<fleet::WorkerView> GetWorker(const job::WorkerId& id) const;
   Stats GetStats() const;
+  absl::Status StoreStatus() const;
 
   absl::Status Admit(const job::WorkerId& worker,
                      const job::Incarnation& incarnation,
@@ -126,6 +132,7 @@ class Board {
   std::map<job::JobState, int64_t> terminal_ ABSL_GUARDED_BY(mutex_);
   int64_t progress_number_ ABSL_GUARDED_BY(mutex_) = 0;
   mutable Stats sums_ ABSL_GUARDED_BY(mutex_);
+  absl::Status store_status_ ABSL_GUARDED_BY(mutex_);
 };
 
 }  // namespace epochd::control

@@ -124,9 +124,11 @@ void Controller::Cancel(job::JobId id, std::string etag, Done<JobView> done) {
               });
 }
 
-void Controller::Delete(job::JobId id, DoneStatus done) {
-  impl_->Post(std::move(done), [id](Core& core, DoneStatus answer) {
-    core.Delete(id, std::move(answer));
+void Controller::Delete(job::JobId id, std::string request_id,
+                        DoneStatus done) {
+  impl_->Post(std::move(done), [id, request_id = std::move(request_id)](
+                                   Core& core, DoneStatus answer) mutable {
+    core.Delete(id, std::move(request_id), std::move(answer));
   });
 }
 
@@ -220,6 +222,10 @@ Stats Controller::GetStats() const {
   Stats stats = impl_->board().GetStats();
   stats.mailbox_length = impl_->mailbox_length();
   return stats;
+}
+
+absl::Status Controller::StoreStatus() const {
+  return impl_->board().StoreStatus();
 }
 
 std::string Controller::cluster_id() const { return impl_->cluster_id(); }

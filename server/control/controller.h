@@ -71,8 +71,10 @@ class Controller {
   // Records the wish to cancel. A terminal or stopping job is returned as it
   // is. NotFound; Aborted when `etag` is not empty and not the job's.
   void Cancel(job::JobId id, std::string etag, Done<JobView> done);
-  // NotFound; FailedPrecondition while the job is not terminal.
-  void Delete(job::JobId id, DoneStatus done);
+  // NotFound; FailedPrecondition while the job is not terminal. `request_id`
+  // may be empty. The same one again for the same job is OK again; for another
+  // job: InvalidArgument.
+  void Delete(job::JobId id, std::string request_id, DoneStatus done);
   // NotFound. Repeating is fine.
   void DrainWorker(job::WorkerId worker, bool undo,
                    Done<fleet::WorkerView> done);
@@ -87,6 +89,9 @@ class Controller {
   std::vector<fleet::WorkerView> ListWorkers() const;
   absl::StatusOr<fleet::WorkerView> GetWorker(const job::WorkerId& id) const;
   Stats GetStats() const;
+  // OK while the store takes writes; else why commands that change something
+  // are refused.
+  absl::Status StoreStatus() const;
   std::string cluster_id() const;
 
   // Committed events with sequence > after, at most `limit`. NotFound, also

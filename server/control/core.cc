@@ -146,6 +146,7 @@ fleet::SteadyTime Core::Settle() {
     for (const fleet::WorkerRecord* worker : fleet_.All()) {
       ShowWorker(worker->id);
     }
+    if (may_decide) ForgetLostWorkers();
     dirty_jobs_.insert(active_.begin(), active_.end());
   }
   if (may_decide) {
@@ -164,15 +165,20 @@ fleet::SteadyTime Core::Settle() {
 void Core::Commit() {
   absl::Status status = fatal_;
   const store::Batch batch = transaction_.ToBatch();
-  if (status.ok() && !batch.empty()) {
+  const bool retries = retry_at_ && *retry_at_ <= now_;
+  if (status.ok() && batch.empty() && retries) {
+    // Nobody asks for a write now, but whether one would succeed is shown.
+    status = store_.Probe();
+  } else if (status.ok() && !batch.empty()) {
     status = store_.Commit(batch);
     board_.Count([&](Stats& stats) {
       ++(status.ok() ? stats.num_commits : stats.num_commit_failures);
     });
   }
   if (status.ok()) {
-    if (!batch.empty() || (retry_at_ && *retry_at_ <= now_)) {
+    if (!batch.empty() || retries) {
       retry_at_.reset();
+      ShowStore(absl::OkStatus());
     }
     Committed();
   } else {
@@ -188,6 +194,7 @@ void Core::Commit() {
     }
     transaction_.Drop();
     retry_at_ = now_ + kRetryInterval;
+    ShowStore(status);
     if (fatal_.ok() && !absl::IsResourceExhausted(status)) {
       spdlog::critical("the store failed, this process has to end: {}",
                        status.ToString());
@@ -204,6 +211,15 @@ void Core::Committed() {
   for (const auto& [key, offset] : transaction_.offsets()) {
     const auto it = live_.find(key.first.job);
     if (it != live_.end()) it->second.offsets[key.second] = offset;
+  }
+  for (const job::WorkerId& id : transaction_.forgotten()) {
+    spdlog::info("worker {}: forgotten, silent for {}", id.name(),
+                 absl::FormatDuration(options_.forget_after));
+    fleet_.Forget(id);
+    board_.ForgetWorker(id);
+    shown_states_.erase(id);
+    placed_.erase(id);
+    dirty_workers_.erase(id);
   }
   int64_t num_events = 0;
   std::vector<job::JobId> changed(transaction_.deleted());
@@ -251,13 +267,8 @@ void Core::TakeOver(const Transaction::Touched& touched) {
   if (attempt != nullptr && (was_queued || !touched.before)) {
     const double waited =
         was_queued ? absl::ToDoubleSeconds(now_ - live_[id].queued_since) : 0;
-    board_.Count([&](Stats& stats) {
-      const auto bucket = std::lower_bound(kQueueWaitBounds.begin(),
-                                           kQueueWaitBounds.end(), waited) -
-                          kQueueWaitBounds.begin();
-      ++stats.queue_wait.counts[bucket];
-      stats.queue_wait.sum_seconds += waited;
-    });
+    board_.Count(
+        [&](Stats& stats) { stats.queue_wait.Add(kQueueWaitBounds, waited); });
   }
   if (was_queued) queue_.erase(key);
   active_.erase(id);
@@ -284,6 +295,25 @@ void Core::ShowWorker(const job::WorkerId& id) {
   const auto placed = placed_.find(id);
   if (placed != placed_.end()) {
     dirty_jobs_.insert(placed->second.begin(), placed->second.end());
+  }
+}
+
+void Core::ForgetLostWorkers() {
+  for (const auto& id : fleet_.SilentFor(options_.forget_after, now_)) {
+    if (const auto placed = placed_.find(id);
+        placed == placed_.end() || placed->second.empty()) {
+      transaction_.ForgetWorker(id);
+    }
+  }
+}
+
+void Core::ShowStore(const absl::Status& status) {
+  if (!board_.SetStoreStatus(status)) return;
+  if (status.ok()) {
+    spdlog::info("the store takes writes again");
+  } else {
+    spdlog::error("nothing is accepted until the store takes writes again: {}",
+                  std::string(status.message()));
   }
 }
 

@@ -60,7 +60,7 @@ class Core {
               Done<JobView> done);
   void Hint(std::shared_ptr<const job::JobSpec> spec, Done<std::string> done);
   void Cancel(job::JobId id, const std::string& etag, Done<JobView> done);
-  void Delete(job::JobId id, DoneStatus done);
+  void Delete(job::JobId id, std::string request_id, DoneStatus done);
   void DrainWorker(const job::WorkerId& worker, bool undo,
                    Done<fleet::WorkerView> done);
   // `at`: when the call arrived.
@@ -108,11 +108,19 @@ class Core {
   void TakeOver(const Transaction::Touched& touched);
   // Shows a worker's state if it changed, and draws the consequences.
   void ShowWorker(const job::WorkerId& id);
+  void ForgetLostWorkers();
+  // Tells, once, that the store takes nothing, or that it does again.
+  void ShowStore(const absl::Status& status);
 
   // ---- core_agents.cc
   // --------------------------------------------------------
   void TakeIn(const job::WorkerId& worker,
               const std::vector<ObservedAttempt>& observed);
+  void TakeInProblems(LiveJob& live, const job::WorkerId& worker,
+                      const ObservedAttempt& observed);
+  // Whether the agent of the worker has the work folder that the attempt's
+  // ranks were placed into, so that it can tell what became of them.
+  bool CanTell(const job::WorkerId& worker, const job::Attempt& attempt) const;
   // Journals what the line tells, if anything. Returns whether it did.
   bool TakeInLine(LiveJob& live, const EventLines& lines,
                   std::string_view line);
@@ -127,6 +135,7 @@ class Core {
   bool StepAttempt(LiveJob& live);
   void EndAttempt(LiveJob& live, const job::Job& job,
                   job::AttemptStateChanged ended);
+  void TellMissing(const LiveJob& live, const job::Job& job);
   void StepJob(const LiveJob& live);
   absl::Duration RunTime(const LiveJob& live, const job::Job& job) const;
   fleet::SteadyTime NextDeadline(const LiveJob& live) const;

@@ -16,12 +16,13 @@ namespace {
 // What an agent acts on. A list of checkpoints alone is no reason to tell it
 // again: it matters only when the attempt starts.
 bool SameOrders(const DesiredState& a, const DesiredState& b) {
-  return std::equal(
-      a.attempts.begin(), a.attempts.end(), b.attempts.begin(),
-      b.attempts.end(), [](const DesiredAttempt& x, const DesiredAttempt& y) {
-        return x.attempt == y.attempt && x.run == y.run &&
-               x.stop_reason == y.stop_reason && x.rendezvous == y.rendezvous;
-      });
+  return std::equal(a.attempts.begin(), a.attempts.end(), b.attempts.begin(),
+                    b.attempts.end(),
+                    [](const DesiredAttempt& x, const DesiredAttempt& y) {
+                      return x.attempt == y.attempt && x.run == y.run &&
+                             x.stop_reason == y.stop_reason &&
+                             x.rendezvous == y.rendezvous && x.start == y.start;
+                    });
 }
 
 }  // namespace
@@ -46,14 +47,19 @@ void Core::Register(Registration registration, fleet::SteadyTime at,
     return;
   }
   const fleet::WorkerRecord& after = *fleet_.Find(id);
-  if (registered->new_boot && before) {
+  // The same folder on another boot: the machine was started anew. Another
+  // folder may be on another machine, which says nothing about the first.
+  if (registered->new_boot && before && before->work_dir == after.work_dir) {
     for (const job::JobId job : placed_[id]) {
       live_.at(job).watch.MarkGone(id,
                                    fmt::format("{} was restarted", id.name()));
       dirty_jobs_.insert(job);
     }
   }
-  if (registered->newest) TakeIn(id, registration.observed);
+  if (registered->newest) {
+    fleet_.SetStopping(id, registration.stopping);
+    TakeIn(id, registration.observed);
+  }
   // A registration that could not be stored is known in memory all the same, so
   // the agent's next try looks like nothing new.
   const bool unsaved = unsaved_workers_.erase(id) > 0;
@@ -88,7 +94,11 @@ void Core::SendHeartbeat(const Heartbeat& heartbeat, fleet::SteadyTime at,
                           const absl::Status&) mutable { done(why); });
     return;
   }
-  if (*newest) TakeIn(id, heartbeat.observed);
+  if (*newest) {
+    // Before its ends are drawn conclusions from, which may place jobs.
+    if (fleet_.SetStopping(id, heartbeat.stopping)) shown_states_.erase(id);
+    TakeIn(id, heartbeat.observed);
+  }
   ShowWorker(id);
   board_.PublishSeen(id, clock_.Wall());
   AnswerAfterCommit(
@@ -108,12 +118,17 @@ void Core::TakeIn(const job::WorkerId& worker,
         !placed_[worker].contains(one.attempt.job)) {
       continue;
     }
+    const job::Attempt& attempt = *it->second.job->LiveAttempt();
+    if (!CanTell(worker, attempt)) continue;
     AttemptWatch& watch = it->second.watch;
     const std::string rendezvous = watch.rendezvous();
+    const bool may_start = watch.MayStart(attempt);
+    TakeInProblems(it->second, worker, one);
     if (!watch.Observe(worker, one, now_)) continue;
     dirty_jobs_.insert(it->first);
-    if (watch.rendezvous() != rendezvous) {
-      for (const auto& rank : it->second.job->LiveAttempt()->ranks) {
+    if (watch.rendezvous() != rendezvous ||
+        watch.MayStart(attempt) != may_start) {
+      for (const auto& rank : attempt.ranks) {
         dirty_workers_.insert(rank.worker);
       }
     }
@@ -121,11 +136,49 @@ void Core::TakeIn(const job::WorkerId& worker,
   const auto placed = placed_.find(worker);
   if (placed == placed_.end()) return;
   for (const job::JobId id : placed->second) {
-    AttemptWatch& watch = live_.at(id).watch;
-    if (!named.contains({id, watch.number()}) && watch.ObserveAbsent(worker)) {
-      dirty_jobs_.insert(id);
-    }
+    LiveJob& live = live_.at(id);
+    const bool changed =
+        !CanTell(worker, *live.job->LiveAttempt())
+            ? live.watch.Orphan(worker,
+                                fmt::format("{} came back with another work "
+                                            "folder",
+                                            worker.name()),
+                                now_)
+            : !named.contains({id, live.watch.number()}) &&
+                  live.watch.ObserveAbsent(worker);
+    if (changed) dirty_jobs_.insert(id);
   }
+}
+
+void Core::TakeInProblems(LiveJob& live, const job::WorkerId& worker,
+                          const ObservedAttempt& observed) {
+  const std::vector<std::string> known = live.watch.Problems(worker);
+  const job::JobId id = observed.attempt.job;
+  for (const std::string& problem : observed.problems) {
+    if (std::find(known.begin(), known.end(), problem) != known.end()) continue;
+    // Apply refuses it once the attempt is over: it came too late.
+    const absl::Status told = transaction_.Emit(
+        id, live.job, observed.attempt.number, clock_.Wall(),
+        job::Notice{job::Notice::Severity::kError, problem,
+                    observed.ranks.empty() ? 0 : observed.ranks[0].rank});
+    if (!told.ok()) continue;
+    transaction_.OnDrop([this, id, worker] {
+      const auto it = live_.find(id);
+      if (it != live_.end()) it->second.watch.ForgetProblems(worker);
+    });
+  }
+}
+
+bool Core::CanTell(const job::WorkerId& worker,
+                   const job::Attempt& attempt) const {
+  const fleet::WorkerRecord* record = fleet_.Find(worker);
+  if (record == nullptr) return false;
+  return std::all_of(attempt.ranks.begin(), attempt.ranks.end(),
+                     [&](const job::RankPlacement& rank) {
+                       // Empty: placed before folders were told apart.
+                       return rank.worker != worker || rank.work_dir.empty() ||
+                              rank.work_dir == record->work_dir;
+                     });
 }
 
 // ---- lines
@@ -256,6 +309,8 @@ std::shared_ptr<DesiredState> Core::BuildDesired(const job::WorkerId& id) {
     // its end from being committed.
     if (live.watch.IsGoneOn(id)) continue;
     const job::Attempt& attempt = *live.job->LiveAttempt();
+    // Nor beside its first processes, which run in another folder.
+    if (!CanTell(id, attempt)) continue;
     DesiredAttempt order;
     order.attempt = {job_id, attempt.number};
     order.run = attempt.state < job::AttemptState::kStopping;
@@ -268,6 +323,7 @@ std::shared_ptr<DesiredState> Core::BuildDesired(const job::WorkerId& id) {
       if (rank.worker == id) order.ranks.push_back(rank);
     }
     order.rendezvous = live.watch.rendezvous();
+    order.start = live.watch.MayStart(attempt);
     const auto& checkpoints = live.job->checkpoints;
     for (auto it = checkpoints.rbegin(); it != checkpoints.rend(); ++it) {
       if (it->attempt < attempt.number) order.resume.push_back(*it);

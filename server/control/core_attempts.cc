@@ -9,6 +9,7 @@
 #include "fmt/format.h"
 #include "server/control/core.h"
 #include "server/job/restart.h"
+#include "spdlog/spdlog.h"
 
 namespace epochd::control {
 
@@ -42,8 +43,15 @@ void Core::MarkGoneRanks(LiveJob& live, const job::Job& job) {
     if (fleet_.IsSilent(rank.worker, now_)) {
       live.watch.PostponeDrain(rank.worker, now_);
     }
-    if (asked_for ? fleet_.CertainlyEnded(rank.worker, term, now_)
-                  : fleet_.LostFor(rank.worker, term, now_)) {
+    if (live.watch.IsOrphanedFor(rank.worker, term, now_)) {
+      live.watch.MarkGone(
+          rank.worker, fmt::format("{} has another work folder, and what ran "
+                                   "in the old one has ended with its lease",
+                                   rank.worker.name()));
+    } else if (asked_for ? fleet_.CertainlyEnded(rank.worker, term, now_)
+                         : fleet_.LostFor(rank.worker, term, now_)) {
+      fleet_.Suspect(rank.worker);
+      ShowWorker(rank.worker);
       live.watch.MarkGone(
           rank.worker, fmt::format("{} was silent for {}", rank.worker.name(),
                                    absl::FormatDuration(term)));
@@ -74,11 +82,38 @@ void Core::EndAttempt(LiveJob& live, const job::Job& job,
       job::DecideEnd(job, ended.reason, ended.message);
   ended.counts_as_restart = decision.counts_as_restart;
   if (live.running_since) ended.run_time = now_ - *live.running_since;
+  TellMissing(live, job);
   Decide(id, job.CurrentAttempt(), std::move(ended));
   Decide(
       id, job::AttemptNumber(),
       job::JobStateChanged{decision.state, decision.reason, decision.message});
   must_schedule_ = true;
+}
+
+void Core::TellMissing(const LiveJob& live, const job::Job& job) {
+  for (const job::WorkerId& worker : live.watch.MissingFrom()) {
+    std::string ranks;
+    int32_t first = -1;
+    for (const job::RankPlacement& rank : job.LiveAttempt()->ranks) {
+      if (rank.worker != worker) continue;
+      if (first < 0) first = rank.rank;
+      ranks += fmt::format("{}{}", ranks.empty() ? "" : ", ", rank.rank);
+    }
+    std::string why =
+        live.watch.IsGoneOn(worker)
+            ? "it was lost before it had handed in all"
+            : fmt::format("it handed in nothing for {}, though not all",
+                          absl::FormatDuration(options_.drain_deadline));
+    spdlog::warn("{}: {}: {}",
+                 job::AttemptId{job.id, job.CurrentAttempt()}.ResourceName(),
+                 worker.name(), why);
+    Decide(job.id, job.CurrentAttempt(),
+           job::Notice{job::Notice::Severity::kWarning,
+                       fmt::format("the last lines and log bytes of rank {} on "
+                                   "{} are missing: {}",
+                                   ranks, worker.name(), why),
+                       first});
+  }
 }
 
 void Core::StepJob(const LiveJob& live) {
@@ -100,6 +135,14 @@ void Core::StepJob(const LiveJob& live) {
     next.reason = JobReason::kTraining;
   }
   for (const job::RankPlacement& rank : attempt.ranks) {
+    if (live.watch.IsOrphanedOn(rank.worker)) {
+      next.reason = JobReason::kAwaitingCertainEnd;
+      next.message = fmt::format(
+          "{} came back with another work folder; what ran in the old one ends "
+          "with its lease",
+          rank.worker.name());
+      break;
+    }
     if (live.watch.IsOverOn(rank.worker) ||
         !fleet_.IsSilent(rank.worker, now_)) {
       continue;

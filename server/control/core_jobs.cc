@@ -164,10 +164,27 @@ void Core::Stop(job::JobId id, job::JobReason job_reason,
   dirty_jobs_.insert(id);
 }
 
-void Core::Delete(job::JobId id, DoneStatus done) {
+void Core::Delete(job::JobId id, std::string request_id, DoneStatus done) {
   absl::Status refusal;
   job::JobState state = job::JobState::kUnspecified;
-  if (Current(id) != nullptr) {
+  std::optional<job::JobId> before = transaction_.FindDeletion(request_id);
+  if (!before && !request_id.empty()) {
+    const auto stored = store_.FindDeletion(request_id);
+    if (stored.ok()) {
+      before = *stored;
+    } else if (!absl::IsNotFound(stored.status())) {
+      refusal = stored.status();
+    }
+  }
+  if (!refusal.ok()) {
+    // Nobody knows whether it is a repeat.
+  } else if (before && *before != id) {
+    refusal = absl::InvalidArgumentError(
+        fmt::format("request_id: '{}' was used for {}, give a new one",
+                    request_id.substr(0, 64), before->ResourceName()));
+  } else if (before) {
+    // The first answer again, once it is durable.
+  } else if (Current(id) != nullptr) {
     refusal = absl::FailedPreconditionError(
         fmt::format("{}: is not finished, cancel it first", id.ResourceName()));
   } else if (transaction_.Deletes(id)) {
@@ -176,12 +193,14 @@ void Core::Delete(job::JobId id, DoneStatus done) {
     refusal = job.status();
   } else {
     state = (*job)->state;
-    transaction_.DeleteJob(id);
+    transaction_.DeleteJob(id, std::move(request_id));
   }
   AnswerAfterCommit([this, refusal, state, done = std::move(done)](
                         const absl::Status& status) mutable {
     if (!refusal.ok()) return done(refusal);
-    if (status.ok()) board_.AddTerminal(state, -1);
+    if (status.ok() && state != job::JobState::kUnspecified) {
+      board_.AddTerminal(state, -1);
+    }
     done(status);
   });
 }

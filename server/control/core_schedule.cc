@@ -12,6 +12,7 @@
 namespace epochd::control {
 
 void Core::Schedule() {
+  const fleet::SteadyTime began = clock_.Steady();
   must_schedule_ = false;
   const auto queue = Queue();
   next_backoff_end_ = fleet::SteadyTime::InfiniteFuture();
@@ -50,6 +51,10 @@ void Core::Schedule() {
     waiting->emplace(one.job, std::move(one));
   }
   board_.PublishWaiting(std::move(waiting));
+  board_.Count([&](Stats& stats) {
+    stats.scheduler_pass.Add(kSchedulerPassBounds,
+                             absl::ToDoubleSeconds(clock_.Steady() - began));
+  });
 }
 
 std::vector<schedule::QueuedJob> Core::Queue() const {
@@ -92,7 +97,9 @@ std::vector<schedule::Offer> Core::Offers() const {
     schedule::Offer offer;
     offer.worker = worker;
     offer.usable = state == fleet::WorkerState::kReady;
-    offer.present = state != fleet::WorkerState::kLost && !worker->draining;
+    offer.connected = state != fleet::WorkerState::kLost;
+    offer.present =
+        offer.connected && !worker->draining && !fleet_.IsStopping(worker->id);
     offers.push_back(std::move(offer));
   }
   for (const job::JobId id : active_) {

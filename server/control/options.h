@@ -24,9 +24,11 @@ struct Options {
   double self_fence_share = 0.8;
   // From SIGTERM to SIGKILL.
   absl::Duration stop_grace = absl::Seconds(30);
-  // An attempt that ended is recorded after this long, even if its agent could
-  // not hand in all of its lines.
+  // An attempt that ended is recorded once its agent, being heard, handed in no
+  // line and no log byte for so long, though some may be missing.
   absl::Duration drain_deadline = absl::Minutes(1);
+  // A worker silent for so long, with nothing placed on it, is forgotten.
+  absl::Duration forget_after = absl::Hours(24);
   // Submits are refused with ResourceExhausted beyond.
   int64_t max_live_jobs = 100000;
   int64_t max_mailbox = 65536;

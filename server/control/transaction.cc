@@ -49,7 +49,15 @@ void Transaction::SetOffset(const job::AttemptId& attempt, int32_t rank,
   offsets_[{attempt, rank}] = offset;
 }
 
-void Transaction::DeleteJob(job::JobId id) { deleted_.push_back(id); }
+void Transaction::DeleteJob(job::JobId id, std::string request_id) {
+  deleted_.push_back(id);
+  if (!request_id.empty()) deletions_[std::move(request_id)] = id;
+}
+
+void Transaction::ForgetWorker(job::WorkerId id) {
+  workers_.erase(id);
+  forgotten_.push_back(std::move(id));
+}
 
 void Transaction::OnDrop(std::function<void()> undo) {
   undo_.push_back(std::move(undo));
@@ -78,6 +86,13 @@ bool Transaction::Deletes(job::JobId id) const {
   return std::find(deleted_.begin(), deleted_.end(), id) != deleted_.end();
 }
 
+std::optional<job::JobId> Transaction::FindDeletion(
+    const std::string& request_id) const {
+  const auto it = deletions_.find(request_id);
+  if (it == deletions_.end()) return std::nullopt;
+  return it->second;
+}
+
 store::Batch Transaction::ToBatch() const {
   store::Batch batch;
   batch.jobs.reserve(jobs_.size());
@@ -98,6 +113,10 @@ store::Batch Transaction::ToBatch() const {
     batch.offsets.push_back({key.first, key.second, offset});
   }
   batch.deleted_jobs = deleted_;
+  for (const auto& [request_id, job] : deletions_) {
+    batch.deletions.push_back({request_id, job});
+  }
+  batch.forgotten_workers = forgotten_;
   return batch;
 }
 

@@ -45,7 +45,9 @@ class Transaction {
   void AddRequest(std::string request_id, job::JobId job);
   void SetWorker(fleet::WorkerRecord record);
   void SetOffset(const job::AttemptId& attempt, int32_t rank, int64_t offset);
-  void DeleteJob(job::JobId id);
+  // `request_id` may be empty.
+  void DeleteJob(job::JobId id, std::string request_id);
+  void ForgetWorker(job::WorkerId id);
   // Runs if the transaction is dropped: takes back what was changed outside.
   void OnDrop(std::function<void()> undo);
 
@@ -55,15 +57,17 @@ class Transaction {
   std::optional<int64_t> FindOffset(const job::AttemptId& attempt,
                                     int32_t rank) const;
   bool Deletes(job::JobId id) const;
+  std::optional<job::JobId> FindDeletion(const std::string& request_id) const;
 
   const TouchedJobs& touched() const { return jobs_; }
   const std::map<OffsetKey, int64_t>& offsets() const { return offsets_; }
   const std::vector<job::JobId>& deleted() const { return deleted_; }
+  const std::vector<job::WorkerId>& forgotten() const { return forgotten_; }
 
   // Nothing to commit.
   bool empty() const {
     return jobs_.empty() && requests_.empty() && workers_.empty() &&
-           offsets_.empty() && deleted_.empty();
+           offsets_.empty() && deleted_.empty() && forgotten_.empty();
   }
   // Everything, for the store.
   store::Batch ToBatch() const;
@@ -80,6 +84,8 @@ class Transaction {
   std::map<job::WorkerId, fleet::WorkerRecord> workers_;
   std::map<OffsetKey, int64_t> offsets_;
   std::vector<job::JobId> deleted_;
+  std::map<std::string, job::JobId> deletions_;
+  std::vector<job::WorkerId> forgotten_;
   std::vector<std::function<void()>> undo_;
 };
 

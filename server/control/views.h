@@ -4,6 +4,7 @@
 // immutable.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <map>
@@ -68,9 +69,20 @@ struct DeviceCount {
 inline constexpr std::array<double, 10> kQueueWaitBounds = {
     0.01, 0.1, 1, 5, 15, 60, 300, 1800, 7200, 86400};
 
-struct WaitHistogram {
-  std::array<int64_t, kQueueWaitBounds.size() + 1> counts{};
+// The same of Stats::scheduler_pass.
+inline constexpr std::array<double, 10> kSchedulerPassBounds = {
+    0.0001, 0.00025, 0.001, 0.0025, 0.01, 0.025, 0.05, 0.1, 0.25, 1};
+
+template <size_t kNumBounds>
+struct SecondsHistogram {
+  std::array<int64_t, kNumBounds + 1> counts{};
   double sum_seconds = 0;
+
+  void Add(const std::array<double, kNumBounds>& bounds, double seconds) {
+    ++counts[std::lower_bound(bounds.begin(), bounds.end(), seconds) -
+             bounds.begin()];
+    sum_seconds += seconds;
+  }
 };
 
 // A snapshot for metrics.
@@ -81,7 +93,9 @@ struct Stats {
   // Of workers that are not lost.
   std::map<job::DeviceKind, DeviceCount> devices;
   // From being queued to being assigned.
-  WaitHistogram queue_wait;
+  SecondsHistogram<kQueueWaitBounds.size()> queue_wait;
+  // Of the control thread's time that placing jobs takes.
+  SecondsHistogram<kSchedulerPassBounds.size()> scheduler_pass;
   // Since the process started.
   int64_t num_commits = 0;
   int64_t num_events = 0;

@@ -5,6 +5,7 @@
 #include <prometheus/gauge.h>
 #include <spdlog/spdlog.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -45,6 +46,7 @@ namespace {
 constexpr int kExitBroken = 70;
 constexpr absl::Duration kStopGrace = absl::Seconds(8);
 constexpr size_t kMaxCatalogueBytes = 4 << 20;
+constexpr uint64_t kLeastRoom = 1 << 20;
 
 int Fail(const absl::Status& status) {
   spdlog::error("{}", std::string(status.message()));
@@ -67,9 +69,22 @@ absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(
       {.tls = options.tls, .token = net::TokenHash(*token)});
 }
 
+// A state folder with less room is as good as full: the next commits, logs or
+// uploads will find none.
+absl::Status CheckRoom(const std::string& folder) {
+  struct statvfs info {};
+  if (::statvfs(folder.c_str(), &info) != 0) return absl::OkStatus();
+  const uint64_t free = uint64_t{info.f_bavail} * info.f_frsize;
+  if (free >= kLeastRoom) return absl::OkStatus();
+  return absl::ResourceExhaustedError(
+      absl::StrCat("--state-dir: '", folder, "' has ", free,
+                   " bytes of room, at least ", kLeastRoom, " are needed"));
+}
+
 web::Sources MakeSources(const metrics::Metrics& metrics,
                          control::Controller& controller,
-                         const std::atomic<bool>& ready) {
+                         const std::atomic<bool>& ready,
+                         const std::string& state_dir) {
   web::Sources sources;
   sources.metrics = [&metrics] { return metrics.Render(); };
   sources.status = [&controller] {
@@ -90,8 +105,10 @@ web::Sources MakeSources(const metrics::Metrics& metrics,
         [answered = std::move(answered)](
             const absl::StatusOr<std::string>&) mutable { answered(); });
   };
-  sources.ready = [&ready] {
-    return ready ? absl::OkStatus() : absl::UnavailableError("not serving");
+  sources.ready = [&ready, &controller, state_dir] {
+    if (!ready) return absl::UnavailableError("not serving");
+    const absl::Status store = controller.StoreStatus();
+    return store.ok() ? CheckRoom(state_dir) : store;
   };
   return sources;
 }
@@ -140,7 +157,8 @@ int Run(const Options& options, program::StopSignal& stop) {
     auto http_started = web::HttpServer::Start(
         {.address = options.http_listen->host,
          .port = static_cast<uint16_t>(options.http_listen->port)},
-        web::MakeRoutes(MakeSources(metrics, controller, ready)));
+        web::MakeRoutes(
+            MakeSources(metrics, controller, ready, options.state_dir)));
     if (!http_started.ok()) return Fail(http_started.status());
     http = *std::move(http_started);
     http_address = http->address();

@@ -80,7 +80,6 @@ class LogStore {
                                        std::function<void()> wake) {
     return wake_list_.Subscribe(job, std::move(wake));
   }
-  int NumFollowers() const { return wake_list_.NumSubscribers(); }
 
  private:
   LogStore(Options options, File root)

@@ -69,6 +69,7 @@ absl::StatusOr<Fleet::Registered> Fleet::Register(WorkerRecord record,
     entry.retired.push_back(entry.record.incarnation);
     if (entry.retired.size() > kRetiredKept) entry.retired.pop_front();
     entry.sequence = sequence;
+    entry.stopping = false;
   } else {
     record.register_time = entry.record.register_time;
     result.newest = TakesIn(entry, sequence);
@@ -97,6 +98,23 @@ absl::Status Fleet::Admit(const job::WorkerId& id,
   }
   if (entry->record.incarnation != incarnation) return Superseded(id);
   return absl::OkStatus();
+}
+
+bool Fleet::SetStopping(const job::WorkerId& id, bool stopping) {
+  const auto it = entries_.find(id);
+  if (it == entries_.end() || it->second.stopping == stopping) return false;
+  it->second.stopping = stopping;
+  return true;
+}
+
+bool Fleet::IsStopping(const job::WorkerId& id) const {
+  const Entry* entry = FindEntry(id);
+  return entry != nullptr && entry->stopping;
+}
+
+void Fleet::Suspect(const job::WorkerId& id) {
+  const auto it = entries_.find(id);
+  if (it != entries_.end()) it->second.suspect = true;
 }
 
 bool Fleet::SetDraining(const job::WorkerId& id, bool draining) {
@@ -141,20 +159,28 @@ WorkerState Fleet::StateOf(const job::WorkerId& id, SteadyTime now) const {
   const Entry* entry = FindEntry(id);
   if (entry == nullptr) return WorkerState::kLost;
   // Shows true silence; freezing only keeps it from becoming a loss.
-  if (now - entry->renewed >= options_.unreachable_after || !entry->heard) {
+  if (now - entry->renewed >= options_.unreachable_after || !entry->heard ||
+      entry->suspect) {
     return Silence(*entry, now) >= options_.lost_after
                ? WorkerState::kLost
                : WorkerState::kUnreachable;
   }
-  return entry->record.draining ? WorkerState::kDraining : WorkerState::kReady;
+  return entry->record.draining || entry->stopping ? WorkerState::kDraining
+                                                   : WorkerState::kReady;
 }
 
 std::string Fleet::MessageOf(const job::WorkerId& id, SteadyTime now) const {
   const Entry* entry = FindEntry(id);
   const WorkerState state = StateOf(id, now);
   if (entry == nullptr || state == WorkerState::kReady) return "";
-  if (state == WorkerState::kDraining) return "gets no new work";
+  if (state == WorkerState::kDraining) {
+    return entry->stopping ? "is stopping, gets no new work"
+                           : "gets no new work";
+  }
   if (!entry->heard) return "not heard from since the coordinator started";
+  if (entry->suspect && state == WorkerState::kUnreachable) {
+    return "silent, a job has given it up";
+  }
   return fmt::format(
       "silent for {} or more",
       Told(state == WorkerState::kLost ? options_.lost_after
@@ -179,6 +205,15 @@ bool Fleet::LostFor(const job::WorkerId& id, absl::Duration worker_lost_after,
   return entry == nullptr || Silence(*entry, now) >= worker_lost_after;
 }
 
+std::vector<job::WorkerId> Fleet::SilentFor(absl::Duration term,
+                                            SteadyTime now) const {
+  std::vector<job::WorkerId> silent;
+  for (const auto& [id, entry] : entries_) {
+    if (Silence(entry, now) >= term) silent.push_back(id);
+  }
+  return silent;
+}
+
 const Fleet::Entry* Fleet::FindEntry(const job::WorkerId& id) const {
   const auto it = entries_.find(id);
   return it == entries_.end() ? nullptr : &it->second;
@@ -199,6 +234,7 @@ void Fleet::Renewed(Entry& entry, SteadyTime now) {
   }
   entry.renewed = std::max(entry.renewed, now);
   entry.heard = true;
+  entry.suspect = false;
 }
 
 bool Fleet::TakesIn(Entry& entry, int64_t sequence) {

@@ -70,6 +70,15 @@ class Fleet {
   absl::Status Admit(const job::WorkerId& id,
                      const job::Incarnation& incarnation) const;
 
+  // What the agent last said of itself; a new agent is not stopping. Returns
+  // whether that is news.
+  bool SetStopping(const job::WorkerId& id, bool stopping);
+  bool IsStopping(const job::WorkerId& id) const;
+
+  // A job gave it up for its silence, which it may do sooner than
+  // unreachable_after: no other is given to it until it is heard again.
+  void Suspect(const job::WorkerId& id);
+
   // False for an unknown worker.
   bool SetDraining(const job::WorkerId& id, bool draining);
 
@@ -99,6 +108,11 @@ class Fleet {
   bool LostFor(const job::WorkerId& id, absl::Duration worker_lost_after,
                SteadyTime now) const;
 
+  // Workers that have been silent for so long, by name.
+  std::vector<job::WorkerId> SilentFor(absl::Duration term,
+                                       SteadyTime now) const;
+  void Forget(const job::WorkerId& id) { entries_.erase(id); }
+
   bool frozen() const { return frozen_at_.has_value(); }
 
  private:
@@ -108,6 +122,8 @@ class Fleet {
     int64_t sequence = 0;
     // Heard since this coordinator started.
     bool heard = false;
+    bool stopping = false;
+    bool suspect = false;
     // Superseded incarnations, oldest first.
     std::deque<job::Incarnation> retired;
   };

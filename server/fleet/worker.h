@@ -44,6 +44,8 @@ struct WorkerRecord {
   job::WorkerId id;
   job::Incarnation incarnation;
   std::string boot_id;
+  // Random id of the agent's work folder; empty: of an agent that tells none.
+  std::string work_dir = {};
   std::string hostname;
   std::string version;
   std::vector<Device> devices;

@@ -27,6 +27,9 @@ struct RankPlacement {
   int32_t rank = 0;
   WorkerId worker;
   std::vector<std::string> devices;
+  // Work folder that the worker had when the rank was placed there
+  // (fleet::WorkerRecord::work_dir).
+  std::string work_dir = {};
   // Set once the rank ended.
   std::optional<int32_t> exit_code;
   std::optional<int32_t> term_signal;

@@ -99,6 +99,8 @@ struct JobSpec {
   RestartPolicy restart;
   // Run time over all attempts; infinite: no limit.
   absl::Duration max_time = absl::InfiniteDuration();
+  // An attempt without a sign of life for so long hangs; zero: never.
+  absl::Duration hang_after = absl::ZeroDuration();
   std::string storage;
   CheckpointPolicy checkpoints;
   // Exactly one of the two is not empty.

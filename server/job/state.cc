@@ -33,15 +33,6 @@ std::string_view NameIn(const std::array<std::string_view, kSize>& names,
 }
 
 template <typename Enum, size_t kSize>
-std::optional<Enum> FindIn(const std::array<std::string_view, kSize>& names,
-                           std::string_view name) {
-  for (size_t i = 1; i < kSize; ++i) {
-    if (names[i] == name) return static_cast<Enum>(i);
-  }
-  return std::nullopt;
-}
-
-template <typename Enum, size_t kSize>
 const std::vector<Enum>& AllOf(const std::array<std::string_view, kSize>&) {
   static const auto& values = *[] {
     auto* all = new std::vector<Enum>;
@@ -60,13 +51,6 @@ std::string_view Name(AttemptState state) {
 }
 std::string_view Name(AttemptReason reason) {
   return NameIn(kAttemptReasons, reason);
-}
-
-std::optional<JobState> ParseJobState(std::string_view name) {
-  return FindIn<JobState>(kJobStates, name);
-}
-std::optional<AttemptReason> ParseAttemptReason(std::string_view name) {
-  return FindIn<AttemptReason>(kAttemptReasons, name);
 }
 
 const std::vector<JobState>& AllJobStates() {

@@ -27,7 +27,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string_view>
 #include <vector>
 
@@ -95,10 +94,6 @@ std::string_view Name(JobState state);
 std::string_view Name(JobReason reason);
 std::string_view Name(AttemptState state);
 std::string_view Name(AttemptReason reason);
-
-// Empty for an unknown name. "unspecified" is not a name to give.
-std::optional<JobState> ParseJobState(std::string_view name);
-std::optional<AttemptReason> ParseAttemptReason(std::string_view name);
 
 // Every value but kUnspecified, for tables and metrics.
 const std::vector<JobState>& AllJobStates();

@@ -31,6 +31,11 @@ struct FleetFamilies {
                         "Time from being queued to being assigned.",
                         MetricType::Histogram,
                         {}};
+  FamilySpec scheduler_pass{"epochd_scheduler_pass_seconds",
+                            "Time of the control thread that placing queued "
+                            "jobs took.",
+                            MetricType::Histogram,
+                            {}};
   FamilySpec events{"epochd_events_total",
                     "Events recorded in journals since the process started.",
                     MetricType::Counter,
@@ -115,6 +120,16 @@ class Output {
   void Value(const FamilySpec& spec, double value) {
     Family(spec, [&](FamilyBuilder& family) { family.Add({}, value); });
   }
+  template <size_t kNumBounds>
+  void Histogram(const FamilySpec& spec,
+                 const std::array<double, kNumBounds>& bounds,
+                 const control::SecondsHistogram<kNumBounds>& histogram) {
+    Family(spec, [&](FamilyBuilder& family) {
+      family.AddHistogram({bounds.begin(), bounds.end()},
+                          {histogram.counts.begin(), histogram.counts.end()},
+                          histogram.sum_seconds);
+    });
+  }
   // One series per active job for which `value` knows one.
   template <typename ValueOf>
   void PerJob(const FamilySpec& spec, const control::Stats& stats,
@@ -167,12 +182,10 @@ void AddFleet(const control::Stats& stats, Output& out) {
       family.Add({name, "used"}, static_cast<double>(count.held));
     }
   });
-  out.Family(Fleet().queue_wait, [&](FamilyBuilder& family) {
-    family.AddHistogram(
-        {control::kQueueWaitBounds.begin(), control::kQueueWaitBounds.end()},
-        {stats.queue_wait.counts.begin(), stats.queue_wait.counts.end()},
-        stats.queue_wait.sum_seconds);
-  });
+  out.Histogram(Fleet().queue_wait, control::kQueueWaitBounds,
+                stats.queue_wait);
+  out.Histogram(Fleet().scheduler_pass, control::kSchedulerPassBounds,
+                stats.scheduler_pass);
   out.Value(Fleet().events, static_cast<double>(stats.num_events));
   out.Value(Fleet().commit_failures,
             static_cast<double>(stats.num_commit_failures));

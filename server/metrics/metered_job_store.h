@@ -34,6 +34,7 @@ class MeteredJobStore final : public store::JobStore {
 
   absl::StatusOr<store::Snapshot> Load() override { return wrapped_.Load(); }
   absl::Status Commit(const store::Batch& batch) override;
+  absl::Status Probe() override { return wrapped_.Probe(); }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override {
     return wrapped_.ReadJob(id);
@@ -49,6 +50,10 @@ class MeteredJobStore final : public store::JobStore {
   absl::StatusOr<job::JobId> FindRequest(
       std::string_view request_id) const override {
     return wrapped_.FindRequest(request_id);
+  }
+  absl::StatusOr<job::JobId> FindDeletion(
+      std::string_view request_id) const override {
+    return wrapped_.FindDeletion(request_id);
   }
 
  private:

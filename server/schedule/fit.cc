@@ -68,6 +68,7 @@ job::RankPlacement Room::Take(const job::JobSpec& spec, int32_t rank) {
   job::RankPlacement placement;
   placement.rank = rank;
   placement.worker = worker().id;
+  placement.work_dir = worker().work_dir;
   int32_t wanted = DevicesPerRank(spec);
   for (Slot& slot : slots_) {
     if (wanted == 0) break;

@@ -19,8 +19,11 @@ struct Offer {
   const fleet::WorkerRecord* worker = nullptr;
   // Given new work now: ready, not draining.
   bool usable = false;
-  // Might be given work without anybody doing anything: not lost, not draining.
+  // Might be given work without anybody doing anything: not lost, draining or
+  // stopping.
   bool present = false;
+  // Not lost.
+  bool connected = false;
   // Devices that live attempts hold there.
   std::vector<std::string> held;
   // Sum of memory_bytes of the ranks that run there.
@@ -35,10 +38,15 @@ class Room {
   const fleet::WorkerRecord& worker() const { return *offer_->worker; }
   bool usable() const { return offer_->usable; }
   bool present() const { return offer_->present; }
+  bool connected() const { return offer_->connected; }
 
   // Whether labels and device models allow the job at all.
   bool Allows(const job::JobSpec& spec) const;
   bool HasComponents(const job::JobSpec& spec) const;
+  // Free devices of the kind, of any model. None comes back within a pass.
+  int32_t NumFree(job::DeviceKind kind) const {
+    return num_free_[static_cast<size_t>(kind)];
+  }
   // Ranks that fit beside what runs, and if nothing ran. 0 unless Allows.
   int32_t FreeRanks(const job::JobSpec& spec) const;
   int32_t AllRanks(const job::JobSpec& spec) const;

@@ -81,14 +81,27 @@ class Planner {
     };
     std::vector<Candidate> candidates;
     int64_t total = 0;
-    for (Room& room : rooms_) {
-      if (!room.usable() || !room.HasComponents(spec)) continue;
+    const auto& replicas = spec.resources.replicas;
+    const job::DeviceKind kind = spec.resources.device;
+    const auto is_open = [&](const Room& room) {
+      return room.usable() && room.NumFree(kind) > 0;
+    };
+    // Workers fill from the first on, and a pass frees none.
+    size_t& first_open = first_open_[static_cast<size_t>(kind)];
+    while (first_open < rooms_.size() && !is_open(rooms_[first_open])) {
+      ++first_open;
+    }
+    for (size_t i = first_open; i < rooms_.size(); ++i) {
+      Room& room = rooms_[i];
+      if (!is_open(room) || !room.HasComponents(spec)) continue;
       const int32_t ranks = room.FreeRanks(spec);
       if (ranks == 0) continue;
+      // No other could take more, and among equals the first is taken.
+      if (ranks == replicas.max) candidates.clear();
       candidates.push_back({&room, ranks});
       total += ranks;
+      if (ranks == replicas.max) break;
     }
-    const auto& replicas = spec.resources.replicas;
     const bool one_node = spec.resources.same_node == job::Placement::kRequired;
     int32_t most = 0;
     for (const Candidate& one : candidates) most = std::max(most, one.ranks);
@@ -119,7 +132,7 @@ class Planner {
     const Supply able = Count(spec, /*with_components=*/true);
     if (able.Suffices(spec)) return std::nullopt;
     if (able.num_present == 0) {
-      return Reason{job::JobReason::kNoWorkers, "no worker is connected"};
+      return Reason{job::JobReason::kNoWorkers, NoWorkers()};
     }
     if (Count(spec, /*with_components=*/false).Suffices(spec)) {
       return Reason{job::JobReason::kComponentsMissing, MissingComponent(spec)};
@@ -135,6 +148,15 @@ class Planner {
             job::Name(resources.device),
             resources.same_node == job::Placement::kRequired ? able.most
                                                              : able.total)};
+  }
+
+  std::string NoWorkers() const {
+    const auto num_connected =
+        std::count_if(rooms_.begin(), rooms_.end(),
+                      [](const Room& room) { return room.connected(); });
+    if (num_connected == 0) return "no worker is connected";
+    return fmt::format("no worker takes new work: {} {} draining or stopping",
+                       num_connected, num_connected == 1 ? "is" : "are");
   }
 
   struct Supply {
@@ -201,6 +223,8 @@ class Planner {
   const fleet::SteadyTime now_;
   std::vector<Room> rooms_;
   std::array<bool, 3> blocked_ = {};
+  // By kind of device: no worker before it has a free one.
+  std::array<size_t, 3> first_open_ = {};
   std::vector<std::pair<const job::JobSpec*, Reason>> impossible_;
 };
 

@@ -43,7 +43,10 @@ struct EventOffset {
   friend bool operator==(const EventOffset&, const EventOffset&) = default;
 };
 
-// The job that a request_id made.
+// Request ids that deleted a job are kept for as many deletions.
+inline constexpr int32_t kDeletionsKept = 10000;
+
+// The job that a request_id made, or deleted.
 struct RequestRecord {
   std::string request_id;
   job::JobId job;
@@ -65,10 +68,14 @@ struct Batch {
   // Forgets the job, its events, offsets and request ids; unknown ones are
   // skipped.
   std::vector<job::JobId> deleted_jobs = {};
+  // Request ids that did so; the newest kDeletionsKept are remembered.
+  std::vector<RequestRecord> deletions = {};
+  std::vector<job::WorkerId> forgotten_workers = {};
 
   bool empty() const {
     return jobs.empty() && requests.empty() && workers.empty() &&
-           offsets.empty() && deleted_jobs.empty();
+           offsets.empty() && deleted_jobs.empty() && deletions.empty() &&
+           forgotten_workers.empty();
   }
 };
 
@@ -118,6 +125,10 @@ class JobStore {
   // nothing was written. An empty batch is OK and touches no disk.
   virtual absl::Status Commit(const Batch& batch) = 0;
 
+  // Commits something that says nothing: OK when there is room again. Of the
+  // control thread, as Commit.
+  virtual absl::Status Probe() = 0;
+
   // NotFound for a job that is not stored.
   virtual absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const = 0;
@@ -132,6 +143,9 @@ class JobStore {
 
   // The job that this request made; NotFound for an unknown request_id.
   virtual absl::StatusOr<job::JobId> FindRequest(
+      std::string_view request_id) const = 0;
+  // The job that this request deleted; NotFound for an unknown request_id.
+  virtual absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const = 0;
 };
 

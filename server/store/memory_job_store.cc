@@ -111,6 +111,11 @@ absl::Status MemoryJobStore::Commit(const Batch& batch) {
     jobs_.erase(found);
     std::erase_if(requests_, [&](const auto& r) { return r.second == id; });
   }
+  for (const RequestRecord& deletion : batch.deletions) {
+    deletions_.push_back(deletion);
+    if (deletions_.size() > kDeletionsKept) deletions_.pop_front();
+  }
+  for (const job::WorkerId& id : batch.forgotten_workers) workers_.erase(id);
   return absl::OkStatus();
 }
 
@@ -162,6 +167,16 @@ absl::StatusOr<job::JobId> MemoryJobStore::FindRequest(
                                             std::string(request_id), "'"));
   }
   return found->second;
+}
+
+absl::StatusOr<job::JobId> MemoryJobStore::FindDeletion(
+    std::string_view request_id) const {
+  absl::MutexLock lock(&mutex_);
+  for (const RequestRecord& deletion : deletions_) {
+    if (deletion.request_id == request_id) return deletion.job;
+  }
+  return absl::NotFoundError(absl::StrCat("request_id: not seen before, '",
+                                          std::string(request_id), "'"));
 }
 
 }  // namespace epochd::store

@@ -5,6 +5,7 @@
 // coordinator that is restarted.
 #pragma once
 
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
@@ -23,12 +24,15 @@ class MemoryJobStore final : public JobStore {
 
   absl::StatusOr<Snapshot> Load() override;
   absl::Status Commit(const Batch& batch) override;
+  absl::Status Probe() override { return absl::OkStatus(); }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override;
   absl::StatusOr<std::vector<job::Event>> ReadEvents(
       job::JobId id, int64_t after, int32_t limit) const override;
   absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const override;
   absl::StatusOr<job::JobId> FindRequest(
+      std::string_view request_id) const override;
+  absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const override;
 
  private:
@@ -49,6 +53,8 @@ class MemoryJobStore final : public JobStore {
   std::map<int64_t, job::JobId> by_number_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, job::JobId, std::less<>> requests_
       ABSL_GUARDED_BY(mutex_);
+  // In the order of the deletions.
+  std::deque<RequestRecord> deletions_ ABSL_GUARDED_BY(mutex_);
   std::map<job::WorkerId, fleet::WorkerRecord> workers_ ABSL_GUARDED_BY(mutex_);
 };
 

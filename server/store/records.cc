@@ -1,155 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/store/records.h"
 
-#include <limits>
-#include <map>
-#include <optional>
-#include <type_traits>
-#include <utility>
-#include <variant>
-
-#include "absl/status/status.h"
-#include "absl/strings/str_cat.h"
-#include "absl/time/time.h"
-#include "proto/epochd/storage/v1/records.pb.h"
-#include "server/store/seal.h"
+#include "server/store/record_parts.h"
 
 namespace epochd::store {
 namespace {
 
-namespace pb = epochd::storage::v1;
-
-static_assert(std::variant_size_v<job::EventBody> == 12,
-              "give the new event a message, here and in records.proto");
-
-template <typename Message>
-std::string Serialize(const Message& message) {
-  return Seal(message.SerializeAsString());
-}
-
-template <typename Message>
-absl::StatusOr<Message> Parse(std::string_view record, const char* what) {
-  const std::optional<std::string_view> bytes = Unseal(record);
-  Message message;
-  if (!bytes.has_value() ||
-      !message.ParseFromArray(bytes->data(), static_cast<int>(bytes->size()))) {
-    return absl::DataLossError(absl::StrCat(
-        what,
-        ": the stored record is damaged; restore the state folder from "
-        "a backup"));
-  }
-  return message;
-}
-
-// ---- times: absent stands for the one value that nanoseconds cannot say ----
-
-template <typename Setter>
-void PutTime(std::optional<absl::Time> time, Setter set) {
-  if (time.has_value() && *time != absl::InfinitePast()) {
-    set(absl::ToUnixNanos(*time));
-  }
-}
-
-std::optional<absl::Time> OptionalTime(bool has, std::int64_t nanoseconds) {
-  if (!has) return std::nullopt;
-  return absl::FromUnixNanos(nanoseconds);
-}
-
-absl::Time TimeOf(bool has, std::int64_t nanoseconds) {
-  return OptionalTime(has, nanoseconds).value_or(absl::InfinitePast());
-}
-
-template <typename Setter>
-void PutDuration(absl::Duration duration, Setter set) {
-  if (duration != absl::InfiniteDuration()) {
-    set(absl::ToInt64Nanoseconds(duration));
-  }
-}
-
-absl::Duration DurationOf(bool has, std::int64_t nanoseconds) {
-  return has ? absl::Nanoseconds(nanoseconds) : absl::InfiniteDuration();
-}
-
-// ---- maps and lists ---------------------------------------------------------
-
-template <typename Value>
-void PutMap(const std::map<std::string, Value>& from,
-            google::protobuf::Map<std::string, Value>* to) {
-  for (const auto& [key, value] : from) (*to)[key] = value;
-}
-
-template <typename Value>
-std::map<std::string, Value> MapOf(
-    const google::protobuf::Map<std::string, Value>& from) {
-  return {from.begin(), from.end()};
-}
-
-template <typename Range>
-std::vector<std::string> StringsOf(const Range& from) {
-  return {from.begin(), from.end()};
-}
-
-// ---- parts ------------------------------------------------------------------
-
-void Put(const job::RankPlacement& from, pb::RankPlacement* to) {
-  to->set_rank(from.rank);
-  to->set_worker(from.worker.name());
-  for (const std::string& device : from.devices) to->add_devices(device);
-  if (from.exit_code) to->set_exit_code(*from.exit_code);
-  if (from.term_signal) to->set_term_signal(*from.term_signal);
-}
-
-job::RankPlacement Get(const pb::RankPlacement& from) {
-  job::RankPlacement to;
-  to.rank = from.rank();
-  to.worker = job::WorkerId(from.worker());
-  to.devices = StringsOf(from.devices());
-  if (from.has_exit_code()) to.exit_code = from.exit_code();
-  if (from.has_term_signal()) to.term_signal = from.term_signal();
-  return to;
-}
-
-void Put(const job::BestMetric& from, pb::BestMetric* to) {
-  to->set_name(from.name);
-  to->set_value(from.value);
-  to->set_epoch(from.epoch);
-}
-
-job::BestMetric Get(const pb::BestMetric& from) {
-  return {from.name(), from.value(), from.epoch()};
-}
-
-void Put(const job::Checkpoint& from, pb::Checkpoint* to) {
-  to->set_path(from.path);
-  to->set_attempt(from.attempt.value());
-  to->set_epoch(from.epoch);
-  to->set_step(from.step);
-  to->set_batch(from.batch);
-  to->set_best(from.best);
-  to->set_size_bytes(from.size_bytes);
-  to->set_manifest_sha256(from.manifest_sha256);
-  PutMap(from.metrics, to->mutable_metrics());
-  PutTime(from.create_time, [&](auto ns) { to->set_create_time_ns(ns); });
-  to->set_world_size(from.world_size);
-  to->set_removed(from.removed);
-}
-
-job::Checkpoint Get(const pb::Checkpoint& from) {
-  job::Checkpoint to;
-  to.path = from.path();
-  to.attempt = job::AttemptNumber(from.attempt());
-  to.epoch = from.epoch();
-  to.step = from.step();
-  to.batch = from.batch();
-  to.best = from.best();
-  to.size_bytes = from.size_bytes();
-  to.manifest_sha256 = from.manifest_sha256();
-  to.metrics = MapOf(from.metrics());
-  to.create_time = TimeOf(from.has_create_time_ns(), from.create_time_ns());
-  to.world_size = from.world_size();
-  to.removed = from.removed();
-  return to;
-}
+using store::Get;
+using store::Put;
 
 void Put(const job::Attempt& from, pb::Attempt* to) {
   to->set_number(from.number.value());
@@ -173,182 +31,6 @@ job::Attempt Get(const pb::Attempt& from) {
   to.end_time = OptionalTime(from.has_end_time_ns(), from.end_time_ns());
   for (const auto& rank : from.ranks()) to.ranks.push_back(Get(rank));
   return to;
-}
-
-// ---- event bodies -----------------------------------------------------------
-
-void Put(const job::JobSubmitted&, pb::Event* to) { to->mutable_submitted(); }
-
-void Put(const job::JobStateChanged& from, pb::Event* event) {
-  auto* to = event->mutable_job_state();
-  to->set_state(static_cast<int>(from.state));
-  to->set_reason(static_cast<int>(from.reason));
-  to->set_message(from.message);
-}
-
-job::EventBody Get(const pb::Event::JobStateChanged& from) {
-  return job::JobStateChanged{static_cast<job::JobState>(from.state()),
-                              static_cast<job::JobReason>(from.reason()),
-                              from.message()};
-}
-
-void Put(const job::AttemptStateChanged& from, pb::Event* event) {
-  auto* to = event->mutable_attempt_state();
-  to->set_state(static_cast<int>(from.state));
-  to->set_reason(static_cast<int>(from.reason));
-  to->set_message(from.message);
-  for (const auto& rank : from.ranks) Put(rank, to->add_ranks());
-  PutDuration(from.run_time, [&](auto ns) { to->set_run_time_ns(ns); });
-  to->set_counts_as_restart(from.counts_as_restart);
-}
-
-job::EventBody Get(const pb::Event::AttemptStateChanged& from) {
-  job::AttemptStateChanged to;
-  to.state = static_cast<job::AttemptState>(from.state());
-  to.reason = static_cast<job::AttemptReason>(from.reason());
-  to.message = from.message();
-  for (const auto& rank : from.ranks()) to.ranks.push_back(Get(rank));
-  to.run_time = DurationOf(from.has_run_time_ns(), from.run_time_ns());
-  to.counts_as_restart = from.counts_as_restart();
-  return to;
-}
-
-void Put(const job::TrainingBegan& from, pb::Event* event) {
-  auto* to = event->mutable_training_began();
-  to->set_total_epochs(from.total_epochs);
-  to->set_initial_epoch(from.initial_epoch);
-  to->set_initial_batch(from.initial_batch);
-  to->set_train_batches(from.train_batches);
-  to->set_val_batches(from.val_batches);
-  to->set_train_samples(from.train_samples);
-  to->set_val_samples(from.val_samples);
-  to->set_parameters(from.parameters);
-  to->set_resumed_from(from.resumed_from);
-}
-
-job::EventBody Get(const pb::Event::TrainingBegan& from) {
-  job::TrainingBegan to;
-  to.total_epochs = from.total_epochs();
-  to.initial_epoch = from.initial_epoch();
-  to.initial_batch = from.initial_batch();
-  to.train_batches = from.train_batches();
-  to.val_batches = from.val_batches();
-  to.train_samples = from.train_samples();
-  to.val_samples = from.val_samples();
-  to.parameters = from.parameters();
-  to.resumed_from = from.resumed_from();
-  return to;
-}
-
-void Put(const job::FirstStep& from, pb::Event* event) {
-  event->mutable_first_step()->set_step(from.step);
-}
-
-void Put(const job::EpochStarted& from, pb::Event* event) {
-  event->mutable_epoch_started()->set_epoch(from.epoch);
-}
-
-void Put(const job::EpochFinished& from, pb::Event* event) {
-  auto* to = event->mutable_epoch_finished();
-  to->set_epoch(from.epoch);
-  PutMap(from.metrics, to->mutable_metrics());
-  PutMap(from.learning_rates, to->mutable_learning_rates());
-  PutDuration(from.elapsed, [&](auto ns) { to->set_elapsed_ns(ns); });
-  to->set_samples_per_second(from.samples_per_second);
-  to->set_step(from.step);
-}
-
-job::EventBody Get(const pb::Event::EpochFinished& from) {
-  job::EpochFinished to;
-  to.epoch = from.epoch();
-  to.metrics = MapOf(from.metrics());
-  to.learning_rates = MapOf(from.learning_rates());
-  to.elapsed = DurationOf(from.has_elapsed_ns(), from.elapsed_ns());
-  to.samples_per_second = from.samples_per_second();
-  to.step = from.step();
-  return to;
-}
-
-void Put(const job::MetricsLogged& from, pb::Event* event) {
-  auto* to = event->mutable_metrics();
-  to->set_epoch(from.epoch);
-  to->set_step(from.step);
-  PutMap(from.metrics, to->mutable_metrics());
-}
-
-job::EventBody Get(const pb::Event::MetricsLogged& from) {
-  return job::MetricsLogged{from.epoch(), from.step(), MapOf(from.metrics())};
-}
-
-void Put(const job::CheckpointSaved& from, pb::Event* event) {
-  Put(from.checkpoint, event->mutable_checkpoint_saved());
-}
-
-void Put(const job::CheckpointRemoved& from, pb::Event* event) {
-  Put(from.checkpoint, event->mutable_checkpoint_removed());
-}
-
-void Put(const job::TrainingEnded& from, pb::Event* event) {
-  auto* to = event->mutable_training_ended();
-  to->set_outcome(static_cast<int>(from.outcome));
-  to->set_message(from.message);
-  to->set_epochs(from.epochs);
-  if (from.best) Put(*from.best, to->mutable_best());
-  PutMap(from.outputs, to->mutable_outputs());
-}
-
-job::EventBody Get(const pb::Event::TrainingEnded& from) {
-  job::TrainingEnded to;
-  to.outcome = static_cast<job::TrainingEnded::Outcome>(from.outcome());
-  to.message = from.message();
-  to.epochs = from.epochs();
-  if (from.has_best()) to.best = Get(from.best());
-  to.outputs = MapOf(from.outputs());
-  return to;
-}
-
-void Put(const job::Notice& from, pb::Event* event) {
-  auto* to = event->mutable_notice();
-  to->set_severity(static_cast<int>(from.severity));
-  to->set_text(from.text);
-  to->set_rank(from.rank);
-}
-
-job::EventBody Get(const pb::Event::Notice& from) {
-  return job::Notice{static_cast<job::Notice::Severity>(from.severity()),
-                     from.text(), from.rank()};
-}
-
-std::optional<job::EventBody> BodyOf(const pb::Event& event) {
-  switch (event.body_case()) {
-    case pb::Event::kSubmitted:
-      return job::JobSubmitted{};
-    case pb::Event::kJobState:
-      return Get(event.job_state());
-    case pb::Event::kAttemptState:
-      return Get(event.attempt_state());
-    case pb::Event::kTrainingBegan:
-      return Get(event.training_began());
-    case pb::Event::kFirstStep:
-      return job::FirstStep{event.first_step().step()};
-    case pb::Event::kEpochStarted:
-      return job::EpochStarted{event.epoch_started().epoch()};
-    case pb::Event::kEpochFinished:
-      return Get(event.epoch_finished());
-    case pb::Event::kMetrics:
-      return Get(event.metrics());
-    case pb::Event::kCheckpointSaved:
-      return job::CheckpointSaved{Get(event.checkpoint_saved())};
-    case pb::Event::kCheckpointRemoved:
-      return job::CheckpointRemoved{Get(event.checkpoint_removed())};
-    case pb::Event::kTrainingEnded:
-      return Get(event.training_ended());
-    case pb::Event::kNotice:
-      return Get(event.notice());
-    case pb::Event::BODY_NOT_SET:
-      break;
-  }
-  return std::nullopt;
 }
 
 }  // namespace
@@ -380,6 +62,7 @@ std::string EncodeSpec(const job::JobSpec& spec) {
   PutDuration(spec.restart.worker_lost_after,
               [&](auto ns) { restart->set_worker_lost_after_ns(ns); });
   PutDuration(spec.max_time, [&](auto ns) { to.set_max_time_ns(ns); });
+  PutDuration(spec.hang_after, [&](auto ns) { to.set_hang_after_ns(ns); });
   to.set_storage(spec.storage);
   auto* checkpoints = to.mutable_checkpoints();
   checkpoints->set_every_epochs(spec.checkpoints.every.epochs);
@@ -430,6 +113,7 @@ absl::StatusOr<job::JobSpec> DecodeSpec(std::string_view record) {
   to.restart.worker_lost_after = DurationOf(restart.has_worker_lost_after_ns(),
                                             restart.worker_lost_after_ns());
   to.max_time = DurationOf(from->has_max_time_ns(), from->max_time_ns());
+  to.hang_after = absl::Nanoseconds(from->hang_after_ns());
   to.storage = from->storage();
   const auto& checkpoints = from->checkpoints();
   to.checkpoints.every.epochs = checkpoints.every_epochs();
@@ -498,32 +182,6 @@ absl::StatusOr<job::Job> DecodeJob(std::string_view record) {
   return to;
 }
 
-// ---- event ------------------------------------------------------------------
-
-std::string EncodeEvent(const job::Event& event) {
-  pb::Event to;
-  PutTime(event.time, [&](auto ns) { to.set_time_ns(ns); });
-  to.set_attempt(event.attempt.value());
-  std::visit([&](const auto& body) { Put(body, &to); }, event.body);
-  return Serialize(to);
-}
-
-absl::StatusOr<job::Event> DecodeEvent(std::string_view record) {
-  const auto from = Parse<pb::Event>(record, "event");
-  if (!from.ok()) return from.status();
-  std::optional<job::EventBody> body = BodyOf(*from);
-  if (!body.has_value()) {
-    return absl::DataLossError(
-        "event: of a kind that this version does not know; a newer epochd "
-        "wrote it, use that one");
-  }
-  job::Event to;
-  to.time = TimeOf(from->has_time_ns(), from->time_ns());
-  to.attempt = job::AttemptNumber(from->attempt());
-  to.body = *std::move(body);
-  return to;
-}
-
 // ---- worker -----------------------------------------------------------------
 
 std::string EncodeWorker(const fleet::WorkerRecord& worker) {
@@ -545,6 +203,7 @@ std::string EncodeWorker(const fleet::WorkerRecord& worker) {
   for (const auto& name : worker.components) to.add_components(name);
   PutTime(worker.register_time, [&](auto ns) { to.set_register_time_ns(ns); });
   to.set_draining(worker.draining);
+  to.set_work_dir(worker.work_dir);
   return Serialize(to);
 }
 
@@ -568,6 +227,7 @@ absl::StatusOr<fleet::WorkerRecord> DecodeWorker(std::string_view record) {
   to.register_time =
       TimeOf(from->has_register_time_ns(), from->register_time_ns());
   to.draining = from->draining();
+  to.work_dir = from->work_dir();
   return to;
 }
 

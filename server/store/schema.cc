@@ -55,6 +55,15 @@ CREATE TABLE workers (name TEXT PRIMARY KEY, record BLOB NOT NULL)
   WITHOUT ROWID;
 )sql";
 
+// Since version 2.
+constexpr char kDeletions[] = R"sql(
+CREATE TABLE deletions (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  request_id TEXT NOT NULL UNIQUE,
+  job TEXT NOT NULL
+);
+)sql";
+
 absl::Status CheckFile(Connection& writer, std::int64_t version) {
   const auto application = writer.QueryInt("PRAGMA application_id");
   if (!application.ok()) return application.status();
@@ -81,9 +90,9 @@ absl::Status CheckFile(Connection& writer, std::int64_t version) {
 absl::Status MakeTables(Connection& writer, const std::string& cluster_id) {
   auto transaction = Transaction::Begin(writer);
   if (!transaction.ok()) return transaction.status();
-  const absl::Status made = writer.Execute(
-      absl::StrCat(kTables, "PRAGMA application_id = ", kApplicationId,
-                   "; PRAGMA user_version = ", kSchemaVersion, ";"));
+  const absl::Status made = writer.Execute(absl::StrCat(
+      kTables, kDeletions, "PRAGMA application_id = ", kApplicationId,
+      "; PRAGMA user_version = ", kSchemaVersion, ";"));
   if (!made.ok()) return made;
   {
     auto insert = writer.Prepare("INSERT INTO coordinator VALUES (1, ?, 0, 1)");
@@ -95,6 +104,15 @@ absl::Status MakeTables(Connection& writer, const std::string& cluster_id) {
   // Puts the tables into the main file, so that it is never mistaken for a new
   // one.
   return writer.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+absl::Status Upgrade(Connection& writer, std::int64_t version) {
+  if (version >= kSchemaVersion) return absl::OkStatus();
+  auto transaction = Transaction::Begin(writer);
+  if (!transaction.ok()) return transaction.status();
+  const absl::Status made = writer.Execute(
+      absl::StrCat(kDeletions, "PRAGMA user_version = ", kSchemaVersion, ";"));
+  return made.ok() ? transaction->Commit() : made;
 }
 
 }  // namespace
@@ -124,7 +142,7 @@ absl::Status PrepareDatabase(Connection& writer,
                      "journal mode is '",
                      *mode, "'; put the state folder on a local disk"));
   }
-  return is_new ? MakeTables(writer, cluster_id) : absl::OkStatus();
+  return is_new ? MakeTables(writer, cluster_id) : Upgrade(writer, *version);
 }
 
 }  // namespace epochd::store

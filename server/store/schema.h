@@ -11,11 +11,11 @@
 
 namespace epochd::store {
 
-inline constexpr int kSchemaVersion = 1;
+inline constexpr int kSchemaVersion = 2;
 
 // Sets the connection up for durable writes. DataLoss for a file that is not
-// ours, damaged, or written by a newer version; makes the tables in a new one,
-// which then says `cluster_id`.
+// ours, damaged, or written by a newer version; adds to one of an older version
+// what it lacks; makes the tables in a new one, which then says `cluster_id`.
 absl::Status PrepareDatabase(Connection& writer, const std::string& cluster_id);
 
 }  // namespace epochd::store

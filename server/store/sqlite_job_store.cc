@@ -259,8 +259,33 @@ absl::Status SqliteJobStore::Commit(const Batch& batch) {
   for (const job::JobId id : batch.deleted_jobs) {
     if (status.ok()) status = DeleteJob(id);
   }
+  for (const RequestRecord& deletion : batch.deletions) {
+    run("INSERT INTO deletions (request_id, job) VALUES (?, ?)",
+        [&](Statement& s) {
+          s.Bind(deletion.request_id).Bind(deletion.job.ToString());
+        });
+  }
+  if (!batch.deletions.empty()) {
+    run("DELETE FROM deletions WHERE number <= "
+        "(SELECT max(number) FROM deletions) - ?",
+        [&](Statement& s) { s.Bind(kDeletionsKept); });
+  }
+  for (const job::WorkerId& id : batch.forgotten_workers) {
+    run("DELETE FROM workers WHERE name = ?",
+        [&](Statement& s) { s.Bind(id.name()); });
+  }
   if (status.ok()) status = transaction->Commit();
   return NeverAlreadyExists(std::move(status));
+}
+
+absl::Status SqliteJobStore::Probe() {
+  auto transaction = Transaction::Begin(*writer_);
+  if (!transaction.ok()) return transaction.status();
+  // SQLite writes no page that stays as it was; this one gets a new number.
+  absl::Status status = writer_->Execute(
+      "INSERT INTO deletions (request_id, job) VALUES ('', '');"
+      "DELETE FROM deletions WHERE request_id = ''");
+  return status.ok() ? transaction->Commit() : status;
 }
 
 absl::Status SqliteJobStore::WriteJob(const JobWrite& write) {
@@ -434,6 +459,21 @@ absl::StatusOr<job::JobId> SqliteJobStore::FindRequest(
   auto query = reader_->Prepare(
       "SELECT jobs.id FROM requests JOIN jobs ON jobs.submit_number = "
       "requests.job WHERE request_id = ?");
+  if (!query.ok()) return query.status();
+  const absl::StatusOr<bool> row = query->Bind(request_id).Step();
+  if (!row.ok()) return row.status();
+  if (!*row) {
+    return absl::NotFoundError(absl::StrCat("request_id: not seen before, '",
+                                            std::string(request_id), "'"));
+  }
+  return job::JobId::Parse(query->Bytes(0));
+}
+
+absl::StatusOr<job::JobId> SqliteJobStore::FindDeletion(
+    std::string_view request_id) const {
+  absl::MutexLock lock(&reader_mutex_);
+  auto query =
+      reader_->Prepare("SELECT job FROM deletions WHERE request_id = ?");
   if (!query.ok()) return query.status();
   const absl::StatusOr<bool> row = query->Bind(request_id).Step();
   if (!row.ok()) return row.status();

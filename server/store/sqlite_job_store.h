@@ -37,12 +37,15 @@ class SqliteJobStore final : public JobStore {
 
   absl::StatusOr<Snapshot> Load() override;
   absl::Status Commit(const Batch& batch) override;
+  absl::Status Probe() override;
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override;
   absl::StatusOr<std::vector<job::Event>> ReadEvents(
       job::JobId id, int64_t after, int32_t limit) const override;
   absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const override;
   absl::StatusOr<job::JobId> FindRequest(
+      std::string_view request_id) const override;
+  absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const override;
 
  private:

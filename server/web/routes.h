@@ -22,7 +22,7 @@ struct Sources {
   // Makes the control thread call the function it is given, in any way. Not
   // answered within `deadline`: the process is not alive.
   std::function<void(absl::AnyInvocable<void()>)> ask_control;
-  // OK once the process takes requests.
+  // OK once the process takes requests, and while it has room to keep them.
   std::function<absl::Status()> ready;
   absl::Duration deadline = absl::Seconds(5);
 };

@@ -33,7 +33,7 @@ job::Checkpoint FullCheckpoint(const std::string& path) {
 }
 
 job::RankPlacement FullRank() {
-  return {1, job::WorkerId("w1"), {"cpu:0", "cpu:1"}, 3, 9};
+  return {1, job::WorkerId("w1"), {"cpu:0", "cpu:1"}, "folder", 3, 9};
 }
 
 // ---- texts ------------------------------------------------------------------
@@ -54,7 +54,7 @@ class Text {
   void Add(absl::Duration value) { Add(absl::FormatDuration(value)); }
   void Add(job::AttemptNumber value) { Add(int64_t{value.value()}); }
   void Add(const job::RankPlacement& value) {
-    out_ << Text(value.rank, value.worker.name(), value.devices,
+    out_ << Text(value.rank, value.worker.name(), value.devices, value.work_dir,
                  value.exit_code, value.term_signal)
                 .str();
   }
@@ -168,10 +168,11 @@ std::string Describe(const job::JobSpec& s) {
               s.resources.models, s.resources.node_labels,
               s.resources.same_node, s.restart.max, s.restart.reasons,
               s.restart.backoff, s.restart.worker_lost_after, s.max_time,
-              s.storage, s.checkpoints.every.epochs, s.checkpoints.every.steps,
-              s.checkpoints.every.duration, s.checkpoints.keep_last,
-              s.checkpoints.keep_best, s.experiment_json, s.command, s.files,
-              s.env, s.required_components)
+              s.hang_after, s.storage, s.checkpoints.every.epochs,
+              s.checkpoints.every.steps, s.checkpoints.every.duration,
+              s.checkpoints.keep_last, s.checkpoints.keep_best,
+              s.experiment_json, s.command, s.files, s.env,
+              s.required_components)
       .str();
 }
 
@@ -210,6 +211,7 @@ job::JobSpec FullSpec() {
                   absl::Milliseconds(1500),
                   absl::InfiniteDuration()};
   spec.max_time = absl::Hours(1);
+  spec.hang_after = absl::Minutes(7);
   spec.storage = "/storage";
   spec.checkpoints = {{0, 0, absl::Minutes(10)}, 4, 2};
   spec.experiment_json = R"({"seed":42})";
@@ -225,6 +227,7 @@ fleet::WorkerRecord FullWorker(const std::string& name) {
   worker.id = job::WorkerId(name);
   worker.incarnation = job::Incarnation("i-1");
   worker.boot_id = "boot";
+  worker.work_dir = "folder";
   worker.hostname = "host";
   worker.version = "0.1.0";
   worker.devices = {{"cpu:0", job::DeviceKind::kCpu, "some cpu", 0},

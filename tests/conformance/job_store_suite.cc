@@ -113,6 +113,39 @@ TEST_P(JobStoreSuite, WorkersAreReplacedByName) {
   EXPECT_THAT(loaded_.workers, ElementsAre(worker, FullWorker("w2")));
 }
 
+TEST_P(JobStoreSuite, ForgetsAWorker) {
+  ASSERT_TRUE(
+      store_->Commit({.workers = {FullWorker("a"), FullWorker("b")}}).ok());
+  ASSERT_TRUE(store_
+                  ->Commit({.forgotten_workers = {job::WorkerId("a"),
+                                                  job::WorkerId("never")}})
+                  .ok());
+  const auto snapshot = store_->Load();
+  ASSERT_EQ(snapshot->workers.size(), 1u);
+  EXPECT_EQ(snapshot->workers[0].id, job::WorkerId("b"));
+}
+
+TEST_P(JobStoreSuite, RemembersTheNewestDeletions) {
+  std::vector<RequestRecord> deletions;
+  for (int i = 0; i < kDeletionsKept; ++i) {
+    deletions.push_back({std::to_string(i), job::JobId(1, i)});
+  }
+  ASSERT_TRUE(store_->Commit({.deletions = deletions}).ok());
+  EXPECT_EQ(store_->FindDeletion("0").value(), job::JobId(1, 0));
+  ASSERT_TRUE(
+      store_->Commit({.deletions = {{"one more", job::JobId(2, 2)}}}).ok());
+  EXPECT_EQ(store_->FindDeletion("one more").value(), job::JobId(2, 2));
+  EXPECT_EQ(store_->FindDeletion("1").value(), job::JobId(1, 1));
+  EXPECT_TRUE(absl::IsNotFound(store_->FindDeletion("0").status()));
+  EXPECT_TRUE(absl::IsNotFound(store_->FindDeletion("").status()));
+}
+
+TEST_P(JobStoreSuite, AProbeSucceedsAndChangesNothing) {
+  const auto before = store_->Load();
+  EXPECT_TRUE(store_->Probe().ok());
+  EXPECT_EQ(store_->Load()->generation, before->generation + 1);
+}
+
 TEST_P(JobStoreSuite, LoadsOffsetsOfLiveJobsAlone) {
   SampleJob live(1);
   SampleJob done(2);

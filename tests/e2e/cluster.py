@@ -145,11 +145,11 @@ class Cluster:
         answer = wait_for(serving, 'the port file of epochd')
         self.address, self.http = answer['grpc'], answer['http']
 
-    def start_worker(self, name='w0', cpus=2, *more):
+    def start_worker(self, name='w0', cpus=2, *more, work_dir=None):
         return self.spawn(name, [
             BIN / 'epochd-worker', '--coordinator', self.address,
             '--token-file', self.folder / 'state' / 'token', '--name', name,
-            '--work-dir', self.folder / f'work-{name}', '--storage',
+            '--work-dir', work_dir or self.folder / f'work-{name}', '--storage',
             self.folder / 'storage', '--cpus', str(cpus), *more])
 
     def kill(self, name):

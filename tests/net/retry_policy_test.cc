@@ -8,6 +8,7 @@
 #include <string>
 
 #include "net/file_limit.h"
+#include "proto/wire/status.h"
 
 namespace epochd::net {
 namespace {
@@ -25,6 +26,20 @@ TEST(RetryPolicyTest, DelayGrowsWithinHalfAndFullBackoffUpToTheLimit) {
       EXPECT_LE(delay, backoff) << failures;
     }
   }
+}
+
+TEST(RetryPolicyTest, ComesNoSoonerThanTheServerSaid) {
+  const RetryPolicy policy;
+  std::mt19937_64 random(7);
+  const absl::Status told = wire::WithRetryDelay(
+      absl::ResourceExhaustedError("full"), absl::Seconds(3));
+  EXPECT_EQ(policy.Delay(1, random, told), absl::Seconds(3));
+  EXPECT_LE(policy.Delay(1, random, absl::UnavailableError("gone")),
+            absl::Milliseconds(100));
+  // Whatever it says, it does not keep anybody for ever.
+  const absl::Status endless =
+      wire::WithRetryDelay(told, absl::InfiniteDuration());
+  EXPECT_EQ(policy.Delay(1, random, endless), absl::Minutes(1));
 }
 
 TEST(RetryPolicyTest, ServiceConfigRetriesUnavailableAlone) {

@@ -20,15 +20,18 @@ Node::Node(std::string name, int num_cpus, Dice& dice, Outbox outbox)
       outbox_(std::move(outbox)),
       incarnation_(std::to_string(dice.Bits())),
       boot_(std::to_string(dice.Bits())),
+      folder_(std::to_string(dice.Bits())),
       lease_(-absl::Hours(1)) {}
 
 void Node::Tick(fleet::SteadyTime now) {
+  std::erase_if(orphans_,
+                [&](const auto& orphan) { return now >= orphan.second; });
   // Trainers and their keepers live on without the agent.
   for (auto& [id, running] : attempts_) {
     if (running.state == AttemptState::kEnded) continue;
     if (now - lease_ >= running.order.self_fence_after) {
       End(running, AttemptReason::kWorkerLost);
-    } else if (now >= running.next_step) {
+    } else if (running.began && now >= running.next_step) {
       Step(running, now);
     }
   }
@@ -52,6 +55,7 @@ void Node::Tick(fleet::SteadyTime now) {
       registration.worker.id = job::WorkerId(name_);
       registration.worker.incarnation = job::Incarnation(incarnation_);
       registration.worker.boot_id = boot_;
+      registration.worker.work_dir = folder_;
       for (int i = 0; i < num_cpus_; ++i) {
         registration.worker.devices.push_back(
             {"cpu:" + std::to_string(i), job::DeviceKind::kCpu, "", 0});
@@ -93,22 +97,33 @@ void Node::OnDesired(std::shared_ptr<const control::DesiredState> desired,
       } else if (now - lease_ >= order.self_fence_after) {
         continue;
       } else {
-        outbox_.process_began(order.attempt);
+        MaybeBegin(fresh);
       }
       kept.emplace(order.attempt, std::move(fresh));
       continue;
     }
     Running& running = it->second;
     running.order = order;
+    if (order.run && now - lease_ < order.self_fence_after) MaybeBegin(running);
     if (!order.run && running.state < AttemptState::kStopping) {
       running.state = AttemptState::kStopping;
       running.next_step =
           now + dice_.Between(absl::ZeroDuration(), absl::Seconds(5));
+      if (!running.began) End(running, order.stop_reason);
     }
     kept.emplace(order.attempt, std::move(running));
   }
   // The processes of the rest are killed and waited for.
   attempts_ = std::move(kept);
+}
+
+void Node::MaybeBegin(Running& running) {
+  if (running.began || !running.order.start ||
+      running.state != AttemptState::kStarting) {
+    return;
+  }
+  running.began = true;
+  outbox_.process_began(running.order.attempt);
 }
 
 void Node::OnLinesTaken(const control::EventLines& lines, int64_t next) {
@@ -141,14 +156,35 @@ void Node::Reboot(fleet::SteadyTime now) {
   KillAgent(now);
   boot_ = std::to_string(dice_.Bits());
   attempts_.clear();
+  orphans_.clear();
+}
+
+void Node::LoseFolder(fleet::SteadyTime now) {
+  for (const auto& [id, running] : attempts_) {
+    if (!running.began || running.state == AttemptState::kEnded) continue;
+    orphans_[id] = lease_ + running.order.self_fence_after;
+  }
+  attempts_.clear();
+  KillAgent(now);
+  folder_ = std::to_string(dice_.Bits());
 }
 
 std::vector<job::AttemptId> Node::Alive() const {
   std::vector<job::AttemptId> alive;
   for (const auto& [id, running] : attempts_) {
-    if (running.state != AttemptState::kEnded) alive.push_back(id);
+    if (running.began && running.state != AttemptState::kEnded) {
+      alive.push_back(id);
+    }
   }
+  const auto orphans = Orphans();
+  alive.insert(alive.end(), orphans.begin(), orphans.end());
   return alive;
+}
+
+std::vector<job::AttemptId> Node::Orphans() const {
+  std::vector<job::AttemptId> orphans;
+  for (const auto& [id, end] : orphans_) orphans.push_back(id);
+  return orphans;
 }
 
 std::vector<control::ObservedAttempt> Node::Observe() const {
@@ -158,6 +194,8 @@ std::vector<control::ObservedAttempt> Node::Observe() const {
     one.attempt = id;
     one.state = running.state;
     one.reason = running.reason;
+    one.ready = true;
+    one.acknowledged_bytes = running.acknowledged;
     one.drained =
         running.state == AttemptState::kEnded &&
         running.acknowledged == static_cast<int64_t>(running.spool.size());

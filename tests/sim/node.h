@@ -6,7 +6,10 @@
 // The rules that the coordinator relies on, and that a real agent has to keep:
 //   - the lease counts from when an answered call was sent; trainers end
 //     themselves self_fence_after later;
-//   - nothing is started under a lapsed lease, nor from an older desired state;
+//   - nothing is started under a lapsed lease, nor from an older desired state,
+//     nor before the coordinator says that every agent is ready;
+//   - an agent on another work folder says so: what ran in the old one lives on
+//     until its lease ends, and nobody renews that;
 //   - an attempt to be stopped that is not known here is reported as ended;
 //   - what is not desired is ended and forgotten; what ended is reported until
 //     it is no longer desired.
@@ -54,11 +57,15 @@ class Node {
 
   void KillAgent(fleet::SteadyTime now);
   void Reboot(fleet::SteadyTime now);
+  // The agent comes back on an empty work folder; trainers live on.
+  void LoseFolder(fleet::SteadyTime now);
 
   bool registered() const { return registered_; }
   const std::string& incarnation() const { return incarnation_; }
   // Attempts that have a living process here.
   std::vector<job::AttemptId> Alive() const;
+  // Those of them that no agent knows any more.
+  std::vector<job::AttemptId> Orphans() const;
   // Seed of chaos: trainers may fail on their own while this is set.
   void set_failing(bool failing) { failing_ = failing; }
 
@@ -68,6 +75,8 @@ class Node {
     job::AttemptState state = job::AttemptState::kStarting;
     job::AttemptReason reason = job::AttemptReason::kUnspecified;
     fleet::SteadyTime next_step;
+    // Its process was started.
+    bool began = false;
     int epochs_done = 0;
     bool trained = false;
     // events.jsonl of rank 0, and how much of it is acknowledged.
@@ -75,6 +84,7 @@ class Node {
     int64_t acknowledged = 0;
   };
 
+  void MaybeBegin(Running& running);
   std::vector<control::ObservedAttempt> Observe() const;
   void Step(Running& running, fleet::SteadyTime now);
   void End(Running& running, job::AttemptReason reason);
@@ -88,6 +98,7 @@ class Node {
 
   std::string incarnation_;
   std::string boot_;
+  std::string folder_;
   bool registered_ = false;
   bool agent_alive_ = true;
   bool failing_ = true;
@@ -98,6 +109,8 @@ class Node {
   // When the last answered call was sent.
   fleet::SteadyTime lease_;
   std::map<job::AttemptId, Running> attempts_;
+  // When their lease ends.
+  std::map<job::AttemptId, fleet::SteadyTime> orphans_;
 };
 
 }  // namespace epochd::sim

@@ -272,7 +272,14 @@ void World::OnLines(Node& node, const control::EventLines& lines) {
 
 void World::OnProcessBegan(const Node& node, const job::AttemptId& attempt) {
   Say(node.name() + " begins " + attempt.ResourceName());
-  // I4: no process of another attempt of this job is alive anywhere.
+  // I4: no process of another attempt of this job is alive anywhere, nor one of
+  // this attempt that no agent knows of.
+  for (const job::AttemptId& orphan : node.Orphans()) {
+    if (orphan.job != attempt.job) continue;
+    ADD_FAILURE() << "I4: " << attempt.ResourceName() << " began on "
+                  << node.name() << " beside its orphan of attempt "
+                  << orphan.number.value();
+  }
   for (const auto& other : nodes_) {
     for (const job::AttemptId& alive : other->Alive()) {
       if (alive.job != attempt.job || alive == attempt) continue;
@@ -329,7 +336,11 @@ void World::Nemesis() {
   After(dice_.Between(absl::ZeroDuration(), absl::Seconds(12)),
         [this] { Nemesis(); });
   Node& node = *nodes_[dice_.Below(static_cast<int>(nodes_.size()))];
-  switch (dice_.Below(7)) {
+  switch (dice_.Below(8)) {
+    case 7:
+      Say(node.name() + " loses its work folder");
+      silences_[node.name()].longest = absl::InfiniteDuration();
+      return node.LoseFolder(now());
     case 0:
       Say("kill agent of " + node.name());
       return node.KillAgent(now());

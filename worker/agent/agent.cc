@@ -17,6 +17,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "worker/agent/steady_clock.h"
+#include "worker/agent/work_folder.h"
 
 namespace epochd::agent {
 
@@ -26,15 +27,23 @@ Descriptor::~Descriptor() {
 
 Agent::Agent(Options options, Transport& transport)
     : options_(std::move(options)),
+      worker_(options_.worker),
       transport_(transport),
       wake_fd_(eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
       remover_("remove"),
       runner_(options_.runner),
-      spool_(transport, options_.worker,
+      spool_(transport, worker_,
              {.drained = [this] { Post([] {}); },
               .refused =
                   [this](const std::string& attempt) {
                     Post([this, attempt] { core_.Refuse(attempt); });
+                  },
+              .broken =
+                  [this](const std::string& attempt, const std::string& problem,
+                         bool lines) {
+                    Post([this, attempt, problem, lines] {
+                      core_.SpoolBroken(attempt, problem, lines);
+                    });
                   },
               .stale =
                   [this](const absl::Status& status) {
@@ -48,7 +57,7 @@ Agent::Agent(Options options, Transport& transport)
             Post([this, attempt, status] { core_.FetchDone(attempt, status); });
           }),
       core_(CoreOptions(), runner_, spool_, fetcher_),
-      session_(transport, options_.worker,
+      session_(transport, worker_,
                {.desired =
                     [this](DesiredState desired, bool registered) {
                       Post([this, desired = std::move(desired),
@@ -65,7 +74,7 @@ Agent::Agent(Options options, Transport& transport)
                     [this] {
                       Post([this] {
                         outcome_ = absl::AbortedError(
-                            absl::StrCat("worker name '", options_.worker.name,
+                            absl::StrCat("worker name '", worker_.name,
                                          "': a newer agent has taken it over"));
                         spdlog::error("{}: ending all attempts",
                                       std::string(outcome_.message()));
@@ -126,7 +135,12 @@ void Agent::Stop(bool end_attempts) {
   });
 }
 
-absl::Status Agent::LockWorkDir() {
+AgentReport Agent::Report() const {
+  // Leaving, too: nobody would start what came now.
+  return {.attempts = core_.Observed(), .stopping = ending_ || leaving_};
+}
+
+absl::Status Agent::TakeWorkDir() {
   const std::string& dir = options_.core.work_dir;
   std::error_code error;
   std::filesystem::create_directories(dir, error);
@@ -140,6 +154,9 @@ absl::Status Agent::LockWorkDir() {
     return absl::FailedPreconditionError(
         absl::StrCat("--work-dir: '", dir, "' is in use by another agent"));
   }
+  absl::StatusOr<std::string> id = FolderId(dir);
+  if (!id.ok()) return id.status();
+  worker_.folder_id = *std::move(id);
   return absl::OkStatus();
 }
 
@@ -171,18 +188,18 @@ void Agent::WaitForChange(absl::Time end) {
 }
 
 absl::Status Agent::Run() {
-  if (absl::Status locked = LockWorkDir(); !locked.ok()) return locked;
+  if (absl::Status taken = TakeWorkDir(); !taken.ok()) return taken;
   absl::Time now = SteadyNow();
   runner_.Poll(now);
   core_.Adopt(now);
   core_.Step(now);
-  session_.Start(core_.Observed());
+  session_.Start(Report());
   while (true) {
     now = SteadyNow();
     const absl::Time next = core_.Step(now);
     // Decides first: what drains meanwhile is then in what is published last.
     const bool ends = MayEnd(now);
-    session_.Publish(core_.Observed());
+    session_.Publish(Report());
     if (ends) break;
     WaitForChange(std::min({next, now + absl::Seconds(1), end_deadline_}));
     RunTasks();

@@ -69,13 +69,17 @@ class Agent {
   // The core's options with what only the agent can give.
   AgentCore::Options CoreOptions();
   void Post(std::function<void()> task);
-  absl::Status LockWorkDir();
+  // Makes the work-dir ours alone and learns its id.
+  absl::Status TakeWorkDir();
+  AgentReport Report() const;
   void RunTasks();
   // Returns when a task was posted, a rank may have changed, or at `end`.
   void WaitForChange(absl::Time end);
   bool MayEnd(absl::Time now);
 
   const Options options_;
+  // Complete before a thread reads it: when Run begins.
+  WorkerInfo worker_;
   Transport& transport_;
   // Declared before the parts whose threads write to it.
   const Descriptor wake_fd_;

@@ -2,7 +2,6 @@
 #include "worker/agent/agent_core.h"
 
 #include <spdlog/spdlog.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -17,6 +16,7 @@
 #include "worker/agent/conclusion.h"
 #include "worker/agent/last_words.h"
 #include "worker/agent/rendezvous.h"
+#include "worker/agent/work_folder.h"
 #include "worker/link/attempt_folder.h"
 #include "worker/link/command.h"
 
@@ -29,81 +29,16 @@ using process::RankStatus;
 constexpr absl::Duration kLongestStep = absl::Seconds(1);
 // After this long a keeper that an earlier agent asked for has shown up.
 constexpr absl::Duration kAdoptPatience = absl::Seconds(5);
+// Between looks at a keeper that is just coming up.
+constexpr absl::Duration kComingUp = absl::Seconds(1);
+constexpr char kLeaseOver[] =
+    "no word from the coordinator until its lease was over";
 
 std::string AttemptName(const link::AttemptSpec& spec) {
   return absl::StrCat("jobs/", spec.job, "/attempts/", spec.attempt);
 }
 
 }  // namespace
-
-struct AgentCore::Attempt {
-  enum class Phase {
-    kFetching,
-    kMeeting,
-    kStarting,
-    kRunning,
-    kStopping,
-    kEnded
-  };
-
-  struct Rank {
-    int rank = 0;
-    std::string dir{};
-    RankStatus status{};
-    bool asked = false;
-    bool spooled = false;
-  };
-
-  std::string name;
-  std::string dir;
-  link::AttemptSpec spec;
-  std::vector<Rank> ranks;
-  Phase phase = Phase::kMeeting;
-  // Bound by us; -1 once handed on, or when rank 0 is elsewhere.
-  int rendezvous_fd = -1;
-  bool wanted = true;
-  AttemptReason stop_reason = AttemptReason::kUnspecified;
-  bool refused = false;
-  bool fenced = false;
-  bool stop_sent = false;
-  bool adopted = false;
-  absl::Time start_deadline = absl::InfiniteFuture();
-  absl::Time lease_end = absl::InfiniteFuture();
-  AttemptReason reason = AttemptReason::kUnspecified;
-  std::string message;
-
-  bool has_rank_zero() const {
-    return !ranks.empty() && ranks.front().rank == 0;
-  }
-  bool needs_rendezvous() const { return spec.world_size > 1; }
-  bool is_command() const { return !spec.command.empty(); }
-
-  void MakeRanks() {
-    for (const link::RankSpec& rank : spec.ranks) {
-      ranks.push_back(
-          {.rank = rank.rank, .dir = link::RankDir(dir, rank.rank)});
-    }
-    std::sort(ranks.begin(), ranks.end(),
-              [](const Rank& a, const Rank& b) { return a.rank < b.rank; });
-  }
-
-  void CloseRendezvous() {
-    if (rendezvous_fd >= 0) close(rendezvous_fd);
-    rendezvous_fd = -1;
-  }
-
-  ConclusionInput Ends() const {
-    ConclusionInput input{.is_command = is_command(),
-                          .stop_reason = stop_reason,
-                          .fenced = fenced};
-    for (const Rank& rank : ranks) {
-      if (rank.status.phase == RankStatus::Phase::kEnded) {
-        input.ended.push_back({.rank = rank.rank, .exit = rank.status.exit});
-      }
-    }
-    return input;
-  }
-};
 
 AgentCore::AgentCore(Options options, process::RankRunner& runner, Spool& spool,
                      FileFetcher& fetcher)
@@ -131,6 +66,7 @@ void AgentCore::Adopt(absl::Time now) {
   }
   std::vector<std::string> dirs;
   for (const fs::directory_entry& entry : fs::directory_iterator(root, error)) {
+    if (entry.path().filename() == kFolderId) continue;
     dirs.push_back(entry.path().string());
   }
   for (const std::string& dir : dirs) {
@@ -176,11 +112,18 @@ void AgentCore::SetDesired(DesiredState desired, bool registered) {
 }
 
 void AgentCore::RenewLeases(absl::Time sent) {
+  renewed_ = std::max(renewed_, sent);
   for (auto& [name, attempt] : attempts_) {
     if (attempt->spec.self_fence_after <= 0 || attempt->fenced) continue;
-    attempt->lease_end = sent + absl::Seconds(attempt->spec.self_fence_after);
+    attempt->lease_end = LeaseEnd(attempt->spec);
     SendLeases(*attempt);
   }
+}
+
+absl::Time AgentCore::LeaseEnd(const link::AttemptSpec& spec) const {
+  return spec.self_fence_after > 0
+             ? renewed_ + absl::Seconds(spec.self_fence_after)
+             : absl::InfiniteFuture();
 }
 
 void AgentCore::SendLeases(Attempt& attempt) {
@@ -213,6 +156,21 @@ void AgentCore::Refuse(const std::string& name) {
   it->second->refused = true;
 }
 
+void AgentCore::SpoolBroken(const std::string& name, const std::string& problem,
+                            bool lines) {
+  const auto it = attempts_.find(name);
+  if (it == attempts_.end()) return;
+  Attempt& attempt = *it->second;
+  const std::string told = absl::StrCat(Where(attempt), ": ", problem);
+  attempt.problems.push_back(told);
+  if (!lines || attempt.phase == Attempt::Phase::kEnded ||
+      attempt.reason != AttemptReason::kUnspecified) {
+    return;
+  }
+  attempt.reason = AttemptReason::kRankLost;
+  attempt.message = told;
+}
+
 void AgentCore::StopAll() { stopping_all_ = true; }
 
 absl::Time AgentCore::Step(absl::Time now) {
@@ -221,11 +179,14 @@ absl::Time AgentCore::Step(absl::Time now) {
     for (const DesiredAttempt& desired : desired_.attempts) {
       const auto it = attempts_.find(desired.name);
       if (it == attempts_.end()) {
-        TakeOn(desired, now);
+        // An old wish that was late: it comes again with the next renewal.
+        if (desired.run && now >= LeaseEnd(desired.spec)) continue;
+        TakeOn(desired);
         continue;
       }
       Attempt& attempt = *it->second;
       attempt.wanted = desired.run;
+      attempt.may_start = attempt.may_start || desired.start;
       if (!desired.run) attempt.stop_reason = desired.stop_reason;
       if (attempt.spec.rendezvous.empty()) {
         attempt.spec.rendezvous = desired.spec.rendezvous;
@@ -244,12 +205,13 @@ absl::Time AgentCore::Step(absl::Time now) {
   return std::max(next, now + absl::Milliseconds(1));
 }
 
-void AgentCore::TakeOn(const DesiredAttempt& desired, absl::Time now) {
+void AgentCore::TakeOn(const DesiredAttempt& desired) {
   auto owned = std::make_unique<Attempt>();
   Attempt& attempt = *owned;
   attempts_[desired.name] = std::move(owned);
   attempt.name = desired.name;
   attempt.spec = desired.spec;
+  attempt.may_start = desired.start;
   attempt.spec.pin_cpus = options_.pin_cpus;
   if (attempt.spec.storage.empty()) attempt.spec.storage = options_.storage;
   attempt.dir = absl::StrCat(options_.work_dir, "/attempts/", desired.spec.job,
@@ -267,9 +229,7 @@ void AgentCore::TakeOn(const DesiredAttempt& desired, absl::Time now) {
   }
   spdlog::info("attempt {}: taken on with {} of {} ranks", attempt.name,
                attempt.ranks.size(), attempt.spec.world_size);
-  if (attempt.spec.self_fence_after > 0) {
-    attempt.lease_end = now + absl::Seconds(attempt.spec.self_fence_after);
-  }
+  attempt.lease_end = LeaseEnd(attempt.spec);
   if (const absl::Status made = MakeFolders(attempt); !made.ok()) {
     EndUnstarted(attempt, AttemptReason::kStartFailed,
                  std::string(made.message()));
@@ -321,7 +281,9 @@ void AgentCore::Advance(Attempt& attempt, absl::Time now) {
                        ? attempt.stop_reason
                        : AttemptReason::kWorkerLost,
                    "");
-    } else if (attempt.phase == Phase::kMeeting &&
+    } else if (now >= attempt.lease_end) {
+      EndUnstarted(attempt, AttemptReason::kWorkerLost, kLeaseOver);
+    } else if (attempt.phase == Phase::kMeeting && attempt.may_start &&
                (!attempt.needs_rendezvous() ||
                 !attempt.spec.rendezvous.empty())) {
       StartRanks(attempt, now);
@@ -336,6 +298,9 @@ void AgentCore::Advance(Attempt& attempt, absl::Time now) {
 }
 
 void AgentCore::StartRanks(Attempt& attempt, absl::Time now) {
+  if (attempt.lease_end != absl::InfiniteFuture()) {
+    attempt.spec.lease_end_ns = absl::ToUnixNanos(attempt.lease_end);
+  }
   try {
     link::ReplaceFile(link::SpecPath(attempt.dir), link::ToJson(attempt.spec),
                       /*sync=*/false);
@@ -364,47 +329,58 @@ void AgentCore::StartRanks(Attempt& attempt, absl::Time now) {
 void AgentCore::Look(Attempt& attempt, absl::Time now) {
   bool all_seen = true;
   for (Attempt::Rank& rank : attempt.ranks) {
-    if (rank.status.phase == RankStatus::Phase::kEnded) continue;
-    const RankStatus::Phase before = rank.status.phase;
-    rank.status = runner_.Observe(rank.dir);
-    if (rank.status.phase == RankStatus::Phase::kAbsent) {
-      all_seen = false;
-      continue;
-    }
-    if (!rank.spooled) {
-      rank.spooled = true;
-      spool_.Add(attempt.name, rank.rank, rank.dir);
-    }
-    // It may show up after the others were told.
-    if (before == RankStatus::Phase::kAbsent && attempt.fenced) {
-      runner_.Kill(rank.dir);
-    } else if (before == RankStatus::Phase::kAbsent && attempt.stop_sent) {
-      runner_.Stop(rank.dir);
-    }
-    if (rank.status.phase == RankStatus::Phase::kEnded) {
-      spool_.SetEnded(attempt.name, rank.rank);
-      runner_.Forget(rank.dir);
-    }
+    LookAt(attempt, rank);
+    all_seen = all_seen && !rank.is(RankStatus::Phase::kAbsent);
   }
   if (all_seen) {
     attempt.start_deadline = absl::InfiniteFuture();
     if (attempt.phase == Attempt::Phase::kStarting) {
       attempt.phase = Attempt::Phase::kRunning;
+      attempt.WatchForHang();
     }
     return;
   }
   if (now < attempt.start_deadline) return;
-  attempt.start_deadline = absl::InfiniteFuture();
+  attempt.start_deadline = now + kComingUp;
+  GiveUpAbsent(attempt);
+}
+
+void AgentCore::LookAt(Attempt& attempt, Attempt::Rank& rank) {
+  if (rank.is(RankStatus::Phase::kEnded)) return;
+  const bool was_absent = rank.is(RankStatus::Phase::kAbsent);
+  rank.status = runner_.Observe(rank.dir);
+  if (rank.is(RankStatus::Phase::kAbsent)) return;
+  if (!rank.spooled) {
+    rank.spooled = true;
+    spool_.Add(attempt.name, rank.rank, rank.dir);
+  }
+  // It may show up after the others were told.
+  if (was_absent && attempt.fenced) {
+    runner_.Kill(rank.dir);
+  } else if (was_absent && attempt.stop_sent) {
+    runner_.Stop(rank.dir);
+  }
+  if (rank.is(RankStatus::Phase::kEnded)) {
+    spool_.SetEnded(attempt.name, rank.rank);
+    runner_.Forget(rank.dir);
+  }
+}
+
+void AgentCore::GiveUpAbsent(Attempt& attempt) {
   for (Attempt::Rank& rank : attempt.ranks) {
-    if (rank.status.phase != RankStatus::Phase::kAbsent) continue;
+    if (!rank.is(RankStatus::Phase::kAbsent)) continue;
+    // One that is just coming up is seen, and told, with a later look.
+    if (!runner_.GiveUp(rank.dir)) continue;
+    if (attempt.reason == AttemptReason::kUnspecified && !attempt.stop_sent) {
+      attempt.reason = attempt.adopted ? AttemptReason::kRankLost
+                                       : AttemptReason::kStartFailed;
+      attempt.message = absl::StrCat(
+          Where(attempt), " rank ", rank.rank,
+          attempt.adopted ? ": the agent ended before it was started"
+                          : ": did not come up in time");
+    }
+    LookAt(attempt, rank);
     rank.asked = false;
-    if (attempt.reason != AttemptReason::kUnspecified) continue;
-    attempt.reason = attempt.adopted ? AttemptReason::kRankLost
-                                     : AttemptReason::kStartFailed;
-    attempt.message =
-        absl::StrCat(Where(attempt), " rank ", rank.rank,
-                     attempt.adopted ? ": the agent ended before it was started"
-                                     : ": did not come up in time");
   }
 }
 
@@ -424,17 +400,44 @@ void AgentCore::StopIfDue(Attempt& attempt, absl::Time now) {
       attempt.message = Blame(attempt, cause.rank, cause.how);
     }
   }
+  StopIfHanging(attempt, now);
   const bool unwanted = !attempt.wanted || attempt.refused || stopping_all_;
   if (attempt.stop_sent ||
       (!unwanted && attempt.reason == AttemptReason::kUnspecified)) {
     return;
   }
+  // Another worker's agent noticed; the ranks here hang as well.
+  if (!attempt.wanted && attempt.stop_reason == AttemptReason::kHang) {
+    DumpStacks(attempt);
+  }
   attempt.stop_sent = true;
   attempt.phase = Attempt::Phase::kStopping;
   for (const Attempt::Rank& rank : attempt.ranks) {
-    if (rank.status.phase == RankStatus::Phase::kRunning) {
-      runner_.Stop(rank.dir);
-    }
+    if (rank.is(RankStatus::Phase::kRunning)) runner_.Stop(rank.dir);
+  }
+  GiveUpAbsent(attempt);
+}
+
+void AgentCore::StopIfHanging(Attempt& attempt, absl::Time now) {
+  if (attempt.phase != Attempt::Phase::kRunning || attempt.stop_sent ||
+      attempt.reason != AttemptReason::kUnspecified ||
+      !attempt.hang.Look(now)) {
+    return;
+  }
+  attempt.reason = AttemptReason::kHang;
+  attempt.message = absl::StrCat(
+      Where(attempt), " rank 0: hangs, it gave no sign of life for ",
+      absl::FormatDuration(attempt.hang.after()), " (limits.hang_after)",
+      attempt.is_command() ? "" : "; stacks of its ranks are in their logs");
+  spdlog::warn("attempt {}: hangs, ending it", attempt.name);
+  DumpStacks(attempt);
+}
+
+void AgentCore::DumpStacks(const Attempt& attempt) {
+  // A rank reads this before the SIGTERM that follows.
+  for (const Attempt::Rank& rank : attempt.ranks) {
+    if (attempt.is_command() || !rank.is(RankStatus::Phase::kRunning)) continue;
+    runner_.Send(rank.dir, {.name = std::string(link::kStacks)});
   }
 }
 
@@ -452,11 +455,8 @@ void AgentCore::FinishIfGone(Attempt& attempt) {
     attempt.reason = conclusion.reason;
     attempt.message =
         conclusion.rank >= 0 ? Blame(attempt, conclusion.rank, conclusion.how)
-        : attempt.fenced
-            ? absl::StrCat(Where(attempt),
-                           ": no word from the coordinator until its lease "
-                           "was over")
-            : "";
+        : attempt.fenced     ? absl::StrCat(Where(attempt), ": ", kLeaseOver)
+                             : "";
   }
   spdlog::info("attempt {}: ended{}{}", attempt.name,
                attempt.message.empty() ? "" : ": ", attempt.message);
@@ -511,39 +511,8 @@ void AgentCore::Discard(const std::string& dir) {
 std::vector<ObservedAttempt> AgentCore::Observed() const {
   std::vector<ObservedAttempt> list;
   for (const auto& [name, attempt] : attempts_) {
-    ObservedAttempt observed{
-        .name = name, .reason = attempt->reason, .message = attempt->message};
-    switch (attempt->phase) {
-      case Attempt::Phase::kFetching:
-      case Attempt::Phase::kMeeting:
-      case Attempt::Phase::kStarting:
-        observed.state = AttemptState::kStarting;
-        break;
-      case Attempt::Phase::kRunning:
-        observed.state = AttemptState::kRunning;
-        break;
-      case Attempt::Phase::kStopping:
-        observed.state = AttemptState::kStopping;
-        break;
-      case Attempt::Phase::kEnded:
-        observed.state = AttemptState::kEnded;
-        observed.drained = attempt->refused || spool_.IsDrained(name);
-        break;
-    }
-    if (attempt->has_rank_zero() && attempt->needs_rendezvous()) {
-      observed.rendezvous = attempt->spec.rendezvous;
-    }
-    for (const Attempt::Rank& rank : attempt->ranks) {
-      ObservedRank seen{
-          .rank = rank.rank,
-          .running = rank.status.phase == RankStatus::Phase::kRunning};
-      if (rank.status.phase == RankStatus::Phase::kEnded) {
-        seen.exit_code = rank.status.exit.exit_code;
-        seen.term_signal = rank.status.exit.term_signal;
-      }
-      observed.ranks.push_back(seen);
-    }
-    list.push_back(std::move(observed));
+    list.push_back(
+        attempt->Observe(spool_.IsDrained(name), spool_.Acknowledged(name)));
   }
   return list;
 }

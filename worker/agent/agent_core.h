@@ -14,8 +14,9 @@
 //      +--6--> ended <----------7------------------------------------+
 //
 //   1 it carries files              2 they are there
-//   3 attempt.json is written, keepers are asked for
-//   4 every keeper lives            5 not wanted, a rank failed, lease over
+//   3 all agents are ready, attempt.json is written, keepers are asked for
+//   4 every keeper lives            5 not wanted, a rank failed, lease over,
+//                                     hang, nobody takes its lines
 //   6 cannot be started, or no longer wanted before it was
 //   7 no process of it is left
 //
@@ -32,6 +33,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/time.h"
+#include "worker/agent/attempt.h"
 #include "worker/agent/spool.h"
 #include "worker/agent/types.h"
 #include "worker/process/rank_runner.h"
@@ -52,7 +54,7 @@ class AgentCore {
     // Deletes a folder that was moved out of the way, in its own time: a work
     // folder may hold anything.
     std::function<void(const std::string& dir)> remove_folder;
-    // A keeper that has not shown up by then will not.
+    // A keeper that has not shown up by then is not waited for, nor let in.
     absl::Duration start_timeout = absl::Seconds(60);
   };
 
@@ -68,10 +70,15 @@ class AgentCore {
   // registration.
   void SetDesired(DesiredState desired, bool registered);
   // The coordinator heard of us at `sent`: leases run from then.
+  // Nothing is started before, or once the last one is over.
   void RenewLeases(absl::Time sent);
   void FetchDone(const std::string& attempt, const absl::Status& status);
   // The coordinator takes nothing of this attempt any more.
   void Refuse(const std::string& attempt);
+  // Something of it never reaches the coordinator, which is told. Without its
+  // `lines` an attempt is of no use and ended.
+  void SpoolBroken(const std::string& attempt, const std::string& problem,
+                   bool lines);
   // Ends everything and takes nothing new on.
   void StopAll();
 
@@ -85,14 +92,19 @@ class AgentCore {
   int num_active() const;
 
  private:
-  struct Attempt;
-
-  void TakeOn(const DesiredAttempt& desired, absl::Time now);
+  void TakeOn(const DesiredAttempt& desired);
   absl::Status MakeFolders(const Attempt& attempt);
   void Advance(Attempt& attempt, absl::Time now);
   void StartRanks(Attempt& attempt, absl::Time now);
   void Look(Attempt& attempt, absl::Time now);
+  void LookAt(Attempt& attempt, Attempt::Rank& rank);
+  // Keepers that have not shown up are not let in any more.
+  void GiveUpAbsent(Attempt& attempt);
   void StopIfDue(Attempt& attempt, absl::Time now);
+  void StopIfHanging(Attempt& attempt, absl::Time now);
+  void DumpStacks(const Attempt& attempt);
+  // When a lease that is held now ends; for ever where there is none.
+  absl::Time LeaseEnd(const link::AttemptSpec& spec) const;
   void FinishIfGone(Attempt& attempt);
   void EndUnstarted(Attempt& attempt, AttemptReason reason,
                     const std::string& problem);
@@ -111,6 +123,8 @@ class AgentCore {
   std::map<std::string, std::unique_ptr<Attempt>> attempts_;
   DesiredState desired_;
   bool desired_known_ = false;
+  // When the last answered call to the coordinator was sent.
+  absl::Time renewed_ = absl::InfinitePast();
   bool stopping_all_ = false;
   int64_t num_discarded_ = 0;
 };

@@ -85,6 +85,11 @@ void FillObserved(const std::vector<ObservedAttempt>& observed,
     out.set_reason(ToProto(attempt.reason));
     out.set_message(attempt.message);
     out.set_drained(attempt.drained);
+    out.set_ready(attempt.ready);
+    out.set_acknowledged_bytes(attempt.acknowledged_bytes);
+    for (const std::string& problem : attempt.problems) {
+      out.add_problems(problem);
+    }
     for (const ObservedRank& rank : attempt.ranks) {
       v1::ObservedRank& out_rank = *out.add_ranks();
       out_rank.set_rank(rank.rank);
@@ -147,6 +152,7 @@ bool FillAttempt(const v1::DesiredAttempt& in, DesiredAttempt& out) {
   const v1::JobSpec& job = in.spec();
   out.name = in.attempt();
   out.run = in.run();
+  out.start = in.start();
   out.stop_reason = FromProto(in.stop_reason());
   link::AttemptSpec& spec = out.spec;
   if (!FillName(in.attempt(), spec)) return false;
@@ -162,6 +168,8 @@ bool FillAttempt(const v1::DesiredAttempt& in, DesiredAttempt& out) {
     spec.resume.push_back(checkpoint.path());
   }
   spec.checkpoints = CheckpointsFromProto(job.checkpoints());
+  spec.hang_after =
+      absl::ToDoubleSeconds(wire::FromProto(job.limits().hang_after()));
   spec.self_fence_after =
       absl::ToDoubleSeconds(wire::FromProto(in.self_fence_after()));
   if (in.has_stop_grace()) {
@@ -194,13 +202,13 @@ class GrpcTransport final : public Transport {
   explicit GrpcTransport(const std::shared_ptr<grpc::Channel>& channel)
       : stub_(v1::AgentService::NewStub(channel)) {}
 
-  absl::StatusOr<Registered> Register(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) override {
+  absl::StatusOr<Registered> Register(const WorkerInfo& worker,
+                                      const AgentReport& report) override {
     v1::RegisterRequest request;
     request.set_worker(worker.name);
     request.set_incarnation(worker.incarnation);
     request.set_boot_id(worker.boot_id);
+    request.set_work_dir_id(worker.folder_id);
     request.set_hostname(worker.hostname);
     request.set_version(worker.version);
     for (const Device& device : worker.devices) {
@@ -216,7 +224,8 @@ class GrpcTransport final : public Transport {
     request.set_memory_bytes(worker.memory_bytes);
     request.set_catalogue_sha256(worker.catalogue_sha256);
     request.set_catalogue_json(worker.catalogue_json);
-    FillObserved(observed, request.mutable_observed());
+    FillObserved(report.attempts, request.mutable_observed());
+    request.set_stopping(report.stopping);
     request.set_sequence(++sequence_);
     v1::RegisterResponse response;
     Call call(*this, net::kCallDeadline);
@@ -229,13 +238,13 @@ class GrpcTransport final : public Transport {
         .cluster_id = response.cluster_id()};
   }
 
-  absl::StatusOr<DesiredState> Heartbeat(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) override {
+  absl::StatusOr<DesiredState> Heartbeat(const WorkerInfo& worker,
+                                         const AgentReport& report) override {
     v1::HeartbeatRequest request;
     request.set_worker(worker.name);
     request.set_incarnation(worker.incarnation);
-    FillObserved(observed, request.mutable_observed());
+    FillObserved(report.attempts, request.mutable_observed());
+    request.set_stopping(report.stopping);
     request.set_sequence(++sequence_);
     v1::HeartbeatResponse response;
     Call call(*this, net::kCallDeadline);

@@ -24,10 +24,10 @@ Session::~Session() {
   if (watch_.joinable()) watch_.join();
 }
 
-void Session::Start(std::vector<ObservedAttempt> observed) {
+void Session::Start(AgentReport report) {
   {
     const absl::MutexLock lock(&mutex_);
-    observed_ = std::move(observed);
+    report_ = std::move(report);
     published_ = 1;
   }
   heartbeats_ = std::thread([this] { RunHeartbeats(); });
@@ -36,10 +36,10 @@ void Session::Start(std::vector<ObservedAttempt> observed) {
   pthread_setname_np(watch_.native_handle(), "watch");
 }
 
-void Session::Publish(std::vector<ObservedAttempt> observed) {
+void Session::Publish(AgentReport report) {
   const absl::MutexLock lock(&mutex_);
-  if (observed == observed_) return;
-  observed_ = std::move(observed);
+  if (report == report_) return;
+  report_ = std::move(report);
   ++published_;
 }
 
@@ -56,11 +56,11 @@ void Session::Stop() {
   if (heartbeats_.joinable()) heartbeats_.join();
 }
 
-bool Session::Pause(int num_failures) {
+bool Session::Pause(int num_failures, const absl::Status& failure) {
   absl::BitGen random;
   const absl::MutexLock lock(&mutex_);
   return !mutex_.AwaitWithTimeout(absl::Condition(&stopping_),
-                                  retry_.Delay(num_failures, random));
+                                  retry_.Delay(num_failures, random, failure));
 }
 
 void Session::Settle(const absl::Status& status) {
@@ -88,21 +88,22 @@ void Session::RunHeartbeats() {
 bool Session::RegisterUntilKnown() {
   std::string told_error;
   for (int num_failures = 0;;) {
-    std::vector<ObservedAttempt> observed;
+    AgentReport report;
     int64_t number = 0;
     {
       const absl::MutexLock lock(&mutex_);
       if (stopping_ || state_ == State::kSuperseded) return false;
-      observed = observed_;
+      report = report_;
       number = published_;
     }
     const absl::Time sent = SteadyNow();
-    absl::StatusOr<Registered> answer = transport_.Register(worker_, observed);
+    absl::StatusOr<Registered> answer = transport_.Register(worker_, report);
     if (answer.ok()) {
       spdlog::info("registered as '{}' with {} devices", worker_.name,
                    worker_.devices.size());
-      callbacks_.desired(std::move(answer->desired), /*registered=*/true);
+      // The lease first: nothing starts without one.
       callbacks_.renewed(sent);
+      callbacks_.desired(std::move(answer->desired), /*registered=*/true);
       const absl::MutexLock lock(&mutex_);
       state_ = State::kRegistered;
       told_ = number;
@@ -115,12 +116,12 @@ bool Session::RegisterUntilKnown() {
       spdlog::warn("cannot register, trying again: {}", error);
       told_error = error;
     }
-    if (!Pause(++num_failures)) return false;
+    if (!Pause(++num_failures, answer.status())) return false;
   }
 }
 
 bool Session::Beat() {
-  std::vector<ObservedAttempt> observed;
+  AgentReport report;
   int64_t number = 0;
   {
     const absl::MutexLock lock(&mutex_);
@@ -130,16 +131,16 @@ bool Session::Beat() {
     mutex_.AwaitWithTimeout(absl::Condition(&due), interval_);
     if (state_ != State::kRegistered) return false;
     if (stopping_ && published_ == told_) return false;
-    observed = observed_;
+    report = report_;
     number = published_;
   }
   for (int num_failures = 0;;) {
     const absl::Time sent = SteadyNow();
     absl::StatusOr<DesiredState> desired =
-        transport_.Heartbeat(worker_, observed);
+        transport_.Heartbeat(worker_, report);
     if (desired.ok()) {
-      callbacks_.desired(std::move(*desired), /*registered=*/false);
       callbacks_.renewed(sent);
+      callbacks_.desired(std::move(*desired), /*registered=*/false);
       const absl::MutexLock lock(&mutex_);
       told_ = number;
       // What was published during the call is still to be told.
@@ -149,11 +150,11 @@ bool Session::Beat() {
       spdlog::warn("heartbeat: {}", std::string(desired.status().message()));
     }
     Settle(desired.status());
-    if (!Pause(++num_failures)) return false;
+    if (!Pause(++num_failures, desired.status())) return false;
     const absl::MutexLock lock(&mutex_);
     if (state_ != State::kRegistered) return false;
     // Tells the newest when it gets through.
-    observed = observed_;
+    report = report_;
     number = published_;
   }
 }
@@ -174,7 +175,7 @@ void Session::RunWatch() {
           callbacks_.desired(std::move(desired), /*registered=*/false);
         });
     Settle(status);
-    if (!Pause(++num_failures)) return;
+    if (!Pause(++num_failures, status)) return;
   }
 }
 

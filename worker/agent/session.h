@@ -11,7 +11,6 @@
 
 #include <functional>
 #include <thread>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -39,10 +38,10 @@ class Session {
   // Shut the transport down first, else calls in progress are waited for.
   ~Session();
 
-  // Begins; `observed` is what is told at first.
-  void Start(std::vector<ObservedAttempt> observed);
+  // Begins; `report` is what is told at first.
+  void Start(AgentReport report);
   // Sends at once if it differs from what was told last.
-  void Publish(std::vector<ObservedAttempt> observed);
+  void Publish(AgentReport report);
   // The coordinator said that it does not know us.
   void RegisterAgain();
   // Sends what was published last if the coordinator can be reached, and waits
@@ -58,8 +57,9 @@ class Session {
   bool RegisterUntilKnown();
   bool Beat();
   void Settle(const absl::Status& status);
-  // Waits out a pause after `num_failures`; false: stopping.
-  bool Pause(int num_failures);
+  // Waits out a pause after `num_failures`, the last being `failure`; false:
+  // stopping.
+  bool Pause(int num_failures, const absl::Status& failure);
   Transport& transport_;
   const WorkerInfo& worker_;
   const Callbacks callbacks_;
@@ -68,7 +68,7 @@ class Session {
   absl::Mutex mutex_;
   State state_ ABSL_GUARDED_BY(mutex_) = State::kUnknown;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
-  std::vector<ObservedAttempt> observed_ ABSL_GUARDED_BY(mutex_);
+  AgentReport report_ ABSL_GUARDED_BY(mutex_);
   // Counts publications; `told_` is the newest that reached the coordinator.
   int64_t published_ ABSL_GUARDED_BY(mutex_) = 0;
   int64_t told_ ABSL_GUARDED_BY(mutex_) = 0;

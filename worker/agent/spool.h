@@ -4,6 +4,7 @@
 // Any thread; what happened is told to the core by its owner (agent.h).
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -22,6 +23,8 @@ class Spool {
   virtual void SetEnded(const std::string& attempt, int rank) = 0;
   // Everything of an ended attempt was acknowledged, or is not wanted.
   virtual bool IsDrained(const std::string& attempt) = 0;
+  // Bytes of its lines and logs acknowledged so far.
+  virtual int64_t Acknowledged(const std::string& attempt) = 0;
   // Stops forwarding and forgets.
   virtual void Remove(const std::string& attempt) = 0;
 };

@@ -16,9 +16,12 @@
 #include <cstddef>
 #include <exception>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/random/random.h"
+#include "absl/strings/str_cat.h"
+#include "program/logging.h"
 #include "worker/agent/steady_clock.h"
 #include "worker/link/attempt_folder.h"
 #include "worker/link/command.h"
@@ -32,6 +35,8 @@ constexpr int64_t kEventBatch = 512 << 10;
 constexpr int64_t kLogBatch = 256 << 10;
 // Looks without being told this often, for file systems that tell nothing.
 constexpr absl::Duration kLookInterval = absl::Milliseconds(250);
+// Of a file that nothing is added to any more, one for each look.
+constexpr int kReadTries = 20;
 
 }  // namespace
 
@@ -51,7 +56,16 @@ struct SpoolForwarder::Rank {
   std::atomic<bool> log_drained{false};
   // Nothing more is taken: of the attempt, or of its log.
   std::atomic<bool> refused{false};
-  bool told_truncated = false;
+  // Of the lane of its kind alone.
+  struct Stream {
+    // It was told that something of it will never be handed in.
+    bool broken = false;
+    // In a row.
+    int num_read_failures = 0;
+  };
+  Stream events;
+  Stream log;
+  Stream& stream(Kind kind) { return kind == Kind::kEvents ? events : log; }
   absl::Mutex acked_mutex;
   link::AckedRecord acked ABSL_GUARDED_BY(acked_mutex);
 
@@ -160,6 +174,21 @@ bool SpoolForwarder::IsDrained(const std::string& attempt) {
   });
 }
 
+int64_t SpoolForwarder::Acknowledged(const std::string& attempt) {
+  std::vector<std::shared_ptr<Rank>> ranks;
+  {
+    const absl::MutexLock lock(&mutex_);
+    ranks = ranks_;
+  }
+  int64_t bytes = 0;
+  for (const auto& rank : ranks) {
+    if (rank->attempt != attempt) continue;
+    const absl::MutexLock lock(&rank->acked_mutex);
+    bytes += rank->acked.events + rank->acked.log;
+  }
+  return bytes;
+}
+
 void SpoolForwarder::Remove(const std::string& attempt) {
   const absl::MutexLock lock(&mutex_);
   std::erase_if(ranks_, [&](const auto& rank) {
@@ -241,25 +270,31 @@ bool SpoolForwarder::Forward(Lane& lane, Rank& rank) {
   // Asked before reading: what was written until then is seen.
   const bool ended = rank.ended;
   try {
-    return lane.kind == Kind::kEvents ? ForwardEvents(lane, rank, ended)
-                                      : ForwardLog(lane, rank, ended);
+    const bool more = lane.kind == Kind::kEvents
+                          ? ForwardEvents(lane, rank, ended)
+                          : ForwardLog(lane, rank, ended);
+    rank.stream(lane.kind).num_read_failures = 0;
+    return more;
   } catch (const std::exception& error) {
-    spdlog::warn("attempt {} rank {}: spool: {}", rank.attempt, rank.rank,
-                 error.what());
-    if (ended) SetDrained(rank, lane.kind);
+    const int num_failures = ++rank.stream(lane.kind).num_read_failures;
+    if (num_failures == 1) {
+      spdlog::warn("attempt {} rank {}: spool: {}", rank.attempt, rank.rank,
+                   error.what());
+    }
+    if (ended && num_failures >= kReadTries) {
+      Break(rank, lane.kind, absl::StrCat("cannot be read: ", error.what()));
+      SetDrained(rank, lane.kind);
+    }
     return false;
   }
 }
 
 bool SpoolForwarder::ForwardEvents(Lane& lane, Rank& rank, bool ended) {
   link::SpoolChunk chunk = rank.reader->Read(rank.events_offset, kEventBatch);
-  if (chunk.outcome == link::SpoolChunk::Outcome::kTruncated &&
-      !rank.told_truncated) {
-    rank.told_truncated = true;
-    spdlog::error(
-        "attempt {} rank {}: events.jsonl: shorter than the {} bytes "
-        "acknowledged: it was cut",
-        rank.attempt, rank.rank, rank.events_offset);
+  if (chunk.outcome == link::SpoolChunk::Outcome::kTruncated) {
+    Break(rank, Kind::kEvents,
+          absl::StrCat("was cut: it is shorter than the ", rank.events_offset,
+                       " bytes that were handed in"));
   }
   if (chunk.outcome != link::SpoolChunk::Outcome::kLines) {
     if (ended) SetDrained(rank, lane.kind);
@@ -278,13 +313,17 @@ bool SpoolForwarder::ForwardEvents(Lane& lane, Rank& rank, bool ended) {
 bool SpoolForwarder::ForwardLog(Lane& lane, Rank& rank, bool ended) {
   if (rank.log_fd < 0) {
     rank.log_fd = open(link::LogPath(rank.dir).c_str(), O_RDONLY | O_CLOEXEC);
+    if (rank.log_fd < 0 && errno != ENOENT) {
+      throw std::system_error(errno, std::generic_category(), "log");
+    }
   }
   std::string data(kLogBatch, '\0');
   ssize_t n = 0;
   if (rank.log_fd >= 0) {
     n = pread(rank.log_fd, data.data(), data.size(), rank.log_offset);
   }
-  if (n <= 0) {
+  if (n < 0) throw std::system_error(errno, std::generic_category(), "log");
+  if (n == 0) {
     if (ended) SetDrained(rank, lane.kind);
     return false;
   }
@@ -310,11 +349,11 @@ bool SpoolForwarder::HandleFailure(Lane& lane, Rank& rank,
   }
   if (status.code() == absl::StatusCode::kInvalidArgument) {
     // Sending it again would not help, and the attempt must come to an end.
-    spdlog::error(
-        "attempt {} rank {}: {} from {} on are not taken: {}", rank.attempt,
-        rank.rank, lane.kind == Kind::kEvents ? "events" : "log bytes",
-        lane.kind == Kind::kEvents ? rank.events_offset : rank.log_offset,
-        std::string(status.message()));
+    Break(rank, lane.kind,
+          absl::StrCat(
+              "is not taken from byte ",
+              lane.kind == Kind::kEvents ? rank.events_offset : rank.log_offset,
+              " on: ", status.message()));
     SetDrained(rank, lane.kind);
     return false;
   }
@@ -322,7 +361,8 @@ bool SpoolForwarder::HandleFailure(Lane& lane, Rank& rank,
     spdlog::warn("attempt {} rank {}: cannot report, keeping it: {}",
                  rank.attempt, rank.rank, std::string(status.message()));
   }
-  lane.next_try = SteadyNow() + retry_.Delay(lane.num_failures, lane.random);
+  lane.next_try =
+      SteadyNow() + retry_.Delay(lane.num_failures, lane.random, status);
   if (status.code() == absl::StatusCode::kNotFound ||
       status.code() == absl::StatusCode::kAborted) {
     callbacks_.stale(status);
@@ -345,6 +385,15 @@ void SpoolForwarder::Acknowledge(Rank& rank, Kind kind, int64_t offset) {
   } catch (const std::exception& error) {
     spdlog::debug("acked.json: {}", error.what());
   }
+}
+
+void SpoolForwarder::Break(Rank& rank, Kind kind, const std::string& problem) {
+  const bool lines = kind == Kind::kEvents;
+  if (std::exchange(rank.stream(kind).broken, true)) return;
+  const std::string text = program::EscapeControls(absl::StrCat(
+      "rank ", rank.rank, ": ", lines ? "events.jsonl" : "log", " ", problem));
+  spdlog::error("attempt {}: {}", rank.attempt, text);
+  callbacks_.broken(rank.attempt, text, lines);
 }
 
 void SpoolForwarder::SetDrained(Rank& rank, Kind kind) {

@@ -31,6 +31,12 @@ class SpoolForwarder final : public Spool {
     std::function<void()> drained;
     // The coordinator takes nothing of this attempt any more.
     std::function<void(const std::string& attempt)> refused;
+    // Something of a rank will never reach the coordinator; `problem` says
+    // what. `lines`: those, so that nothing more is heard of the training; else
+    // only its log.
+    std::function<void(const std::string& attempt, const std::string& problem,
+                       bool lines)>
+        broken;
     // The coordinator does not know us, or knows a newer agent of our name.
     std::function<void(const absl::Status&)> stale;
   };
@@ -45,6 +51,7 @@ class SpoolForwarder final : public Spool {
            const std::string& rank_dir) override;
   void SetEnded(const std::string& attempt, int rank) override;
   bool IsDrained(const std::string& attempt) override;
+  int64_t Acknowledged(const std::string& attempt) override;
   void Remove(const std::string& attempt) override;
   // Tries again now what waits for the coordinator to come back.
   void Retry();
@@ -62,6 +69,8 @@ class SpoolForwarder final : public Spool {
   bool HandleFailure(Lane& lane, Rank& rank, const absl::Status& status);
   void Acknowledge(Rank& rank, Kind kind, int64_t offset);
   void SetDrained(Rank& rank, Kind kind);
+  // Tells of it once for each kind.
+  void Break(Rank& rank, Kind kind, const std::string& problem);
   void Wait(Lane& lane, bool any_active);
   static void Wake(Lane& lane);
 

@@ -10,7 +10,6 @@
 #include <functional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -22,13 +21,11 @@ class Transport {
  public:
   virtual ~Transport() = default;
 
-  virtual absl::StatusOr<Registered> Register(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) = 0;
+  virtual absl::StatusOr<Registered> Register(const WorkerInfo& worker,
+                                              const AgentReport& report) = 0;
 
-  virtual absl::StatusOr<DesiredState> Heartbeat(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) = 0;
+  virtual absl::StatusOr<DesiredState> Heartbeat(const WorkerInfo& worker,
+                                                 const AgentReport& report) = 0;
 
   // Calls `changed` for each state until the stream ends; returns why.
   virtual absl::Status WatchDesired(

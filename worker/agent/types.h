@@ -45,8 +45,10 @@ struct DesiredAttempt {
   // false: end it and report kEnded.
   bool run = true;
   AttemptReason stop_reason = AttemptReason::kUnspecified;
+  // Every agent of it is ready: ranks may start.
+  bool start = true;
   // All of attempt.json but what the agent adds: storage where the job names
-  // none, rendezvous of its own socket, pin_cpus.
+  // none, rendezvous of its own socket, pin_cpus, lease_end_ns.
   link::AttemptSpec spec;
   std::vector<CarriedFile> files;
 };
@@ -78,8 +80,23 @@ struct ObservedAttempt {
   std::string message{};
   // All lines and log bytes were acknowledged.
   bool drained = false;
+  // Files are there, the rendezvous is bound: waits for `start`.
+  bool ready = false;
+  // Of lines and logs; told while it has ended and is not drained.
+  int64_t acknowledged_bytes = 0;
+  // What went wrong without being the reason of an end.
+  std::vector<std::string> problems{};
 
   bool operator==(const ObservedAttempt&) const = default;
+};
+
+// All that an agent tells of itself, again and again.
+struct AgentReport {
+  std::vector<ObservedAttempt> attempts{};
+  // It is about to end and takes nothing new on.
+  bool stopping = false;
+
+  bool operator==(const AgentReport&) const = default;
 };
 
 enum class DeviceKind { kCpu, kGpu };
@@ -96,6 +113,8 @@ struct WorkerInfo {
   std::string name;
   std::string incarnation;
   std::string boot_id;
+  // Of the work folder (work_folder.h).
+  std::string folder_id;
   std::string hostname;
   std::string version;
   std::vector<Device> devices;

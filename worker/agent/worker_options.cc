@@ -7,7 +7,6 @@
 #include <climits>
 #include <filesystem>
 #include <map>
-#include <random>
 #include <system_error>
 #include <utility>
 
@@ -21,6 +20,7 @@
 #include "program/version.h"
 #include "worker/agent/devices.h"
 #include "worker/agent/trainer_catalogue.h"
+#include "worker/agent/work_folder.h"
 #include "worker/process/keeper/process_tree.h"
 
 namespace epochd::agent {
@@ -39,13 +39,6 @@ std::string HostName() {
 std::string OwnPath() {
   std::error_code error;
   return fs::read_symlink("/proc/self/exe", error).string();
-}
-
-std::string RandomId() {
-  std::random_device random;
-  std::string bytes;
-  for (int i = 0; i < 16; ++i) bytes += static_cast<char>(random() & 0xff);
-  return absl::BytesToHexString(bytes);
 }
 
 bool IsWorkerName(const std::string& name) {

@@ -122,6 +122,8 @@ std::string ToJson(const AttemptSpec& spec) {
       {"resume", spec.resume},
       {"checkpoints", CheckpointsToJson(spec.checkpoints)},
       {"self_fence_after", spec.self_fence_after},
+      {"lease_end_ns", spec.lease_end_ns},
+      {"hang_after", spec.hang_after},
       {"stop_grace", spec.stop_grace},
       {"experiment", spec.experiment_json},
       {"command", spec.command},
@@ -153,6 +155,8 @@ AttemptSpec FromJson(const std::string& text) {
     ReadCheckpoints(json.at("checkpoints"), spec.checkpoints);
   }
   Read(json, "self_fence_after", spec.self_fence_after);
+  Read(json, "lease_end_ns", spec.lease_end_ns);
+  Read(json, "hang_after", spec.hang_after);
   Read(json, "stop_grace", spec.stop_grace);
   Read(json, "experiment", spec.experiment_json);
   Read(json, "command", spec.command);

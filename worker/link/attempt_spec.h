@@ -58,6 +58,13 @@ struct AttemptSpec {
   // A rank ends itself this long after the last renewal (seconds, monotonic);
   // 0: never (no agent).
   double self_fence_after = 0;
+  // Until the first renewal the lease ends here, which counts from the last
+  // word of the coordinator (CLOCK_MONOTONIC, nanoseconds); 0: as much later
+  // than the rank's start.
+  int64_t lease_end_ns = 0;
+  // Without a sign of life for so long (seconds) the agent ends the attempt as
+  // one that hangs; 0: never.
+  double hang_after = 0;
   double stop_grace = 30;
   // Binds each rank to the cores that its slots name.
   bool pin_cpus = false;

@@ -1,22 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/local_rank_runner.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/inotify.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
 #include <exception>
 #include <optional>
 #include <string_view>
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "worker/link/exit_code.h"
 #include "worker/process/keeper/keeper_command.h"
 #include "worker/process/keeper/process_tree.h"
 #include "worker/process/spawn.h"
@@ -31,14 +39,39 @@ void AddToEpoll(int epoll_fd, int fd) {
   epoll_ctl(epoll_fd, EPOLL_CTL_ADD, fd, &event);
 }
 
+int64_t WallNanoseconds() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
+}
+
 // Tells of a rank whose keeper was killed: the rank died with it.
 link::ExitRecord LostKeeper() {
   link::ExitRecord record;
   record.term_signal = SIGKILL;
-  record.end_ns = std::chrono::duration_cast<std::chrono::nanoseconds>(
-                      std::chrono::system_clock::now().time_since_epoch())
-                      .count();
+  record.end_ns = WallNanoseconds();
   return record;
+}
+
+// Writes the end of a rank that no keeper has taken on. Under the lock that a
+// keeper takes before it looks whether there is an exit.json, so that exactly
+// one of the two comes first. False: a keeper was.
+bool WriteOff(const std::string& rank_dir, link::ExitRecord record) {
+  mkdir(rank_dir.c_str(), 0755);
+  const int lock = open(rank_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  // Without the attempt's folder no keeper can begin either.
+  if (lock < 0) return errno == ENOENT;
+  const bool is_ours = flock(lock, LOCK_EX | LOCK_NB) == 0;
+  try {
+    record.end_ns = WallNanoseconds();
+    if (is_ours && !link::ReadExit(rank_dir)) link::WriteExit(rank_dir, record);
+  } catch (const std::exception& error) {
+    spdlog::warn("exit record: {}", error.what());
+    close(lock);
+    return false;
+  }
+  close(lock);
+  return is_ours;
 }
 
 }  // namespace
@@ -53,7 +86,7 @@ LocalRankRunner::LocalRankRunner(Options options)
 
 LocalRankRunner::~LocalRankRunner() {
   for (auto& [dir, watched] : watched_) ClosePidfd(watched);
-  for (const pid_t pid : starters_) waitpid(pid, nullptr, 0);
+  for (const auto& [pid, dir] : starters_) waitpid(pid, nullptr, 0);
   close(inotify_fd_);
   close(epoll_fd_);
 }
@@ -68,11 +101,19 @@ bool LocalRankRunner::Poll(absl::Time now) {
     changed = changed || (fd != inotify_fd_ && fd != warm_fd_in_epoll_);
   }
   changed = ReadFolderEvents() || changed;
-  std::erase_if(starters_,
-                [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
+  changed = CollectStarters() || changed;
   std::erase_if(ended_keepers_,
                 [](pid_t pid) { return waitpid(pid, nullptr, WNOHANG) != 0; });
   warm_.Poll(now);
+  for (const keeper::RankRequest& request : warm_.TakeFailed()) {
+    const absl::Status cold = StartCold(request, /*is_command=*/false);
+    if (!cold.ok()) {
+      Failed(link::RankDir(request.attempt_dir, request.rank),
+             std::string(cold.message()));
+      changed = true;
+    }
+    if (request.listen_fd >= 0) close(request.listen_fd);
+  }
   if (warm_.fd() != warm_fd_in_epoll_) {
     // A closed descriptor has left the set by itself.
     warm_fd_in_epoll_ = warm_.fd();
@@ -101,6 +142,11 @@ absl::Status LocalRankRunner::Start(const keeper::RankRequest& request,
                                     bool is_command) {
   WatchFolder(link::RankDir(request.attempt_dir, request.rank));
   if (!is_command && warm_.Start(request)) return absl::OkStatus();
+  return StartCold(request, is_command);
+}
+
+absl::Status LocalRankRunner::StartCold(const keeper::RankRequest& request,
+                                        bool is_command) {
   keeper::RankRequest cold = request;
   if (cold.listen_fd >= 0) cold.listen_fd = 3;  // as Spawn numbers it
   const absl::StatusOr<pid_t> pid =
@@ -108,8 +154,49 @@ absl::Status LocalRankRunner::Start(const keeper::RankRequest& request,
                  options_.keeper, cold, is_command ? "" : options_.trainer),
              .inherited_fd = request.listen_fd});
   if (!pid.ok()) return pid.status();
-  starters_.push_back(*pid);
+  starters_[*pid] = link::RankDir(request.attempt_dir, request.rank);
   return absl::OkStatus();
+}
+
+bool LocalRankRunner::CollectStarters() {
+  bool changed = false;
+  std::erase_if(starters_, [&](const auto& starter) {
+    int status = 0;
+    const pid_t ended = waitpid(starter.first, &status, WNOHANG);
+    if (ended == 0) return false;
+    if (ended > 0 && status != 0) {
+      Failed(starter.second,
+             WIFEXITED(status)
+                 ? absl::StrCat("fork: ", strerror(WEXITSTATUS(status)))
+                 : absl::StrCat("killed by signal ", WTERMSIG(status)));
+      changed = true;
+    }
+    return true;
+  });
+  return changed;
+}
+
+void LocalRankRunner::Failed(const std::string& rank_dir,
+                             const std::string& problem) {
+  spdlog::warn("'{}': cannot be started: {}", rank_dir, problem);
+  // Where its last words are looked for.
+  const int log = open(link::LogPath(rank_dir).c_str(),
+                       O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644);
+  if (log >= 0) {
+    dprintf(log, "epochd: the rank cannot be started: %s\n", problem.c_str());
+    close(log);
+  }
+  link::ExitRecord record;
+  record.exit_code = link::kInfrastructure;
+  // Unless a keeper came up all the same.
+  WriteOff(rank_dir, record);
+}
+
+bool LocalRankRunner::GiveUp(const std::string& rank_dir) {
+  link::ExitRecord record;
+  record.exit_code = link::kInfrastructure;
+  record.stopped = true;
+  return WriteOff(rank_dir, record);
 }
 
 LocalRankRunner::Watched& LocalRankRunner::WatchFolder(

@@ -34,6 +34,7 @@ class LocalRankRunner final : public RankRunner {
   absl::Status Start(const keeper::RankRequest& request,
                      bool is_command) override;
   RankStatus Observe(const std::string& rank_dir) override;
+  bool GiveUp(const std::string& rank_dir) override;
   void Stop(const std::string& rank_dir) override;
   void Kill(const std::string& rank_dir) override;
   void Forget(const std::string& rank_dir) override;
@@ -45,8 +46,6 @@ class LocalRankRunner final : public RankRunner {
   int fd() const { return epoll_fd_; }
   bool Poll(absl::Time now);
 
-  bool is_warm() const { return warm_.is_ready(); }
-
  private:
   struct Watched {
     int inotify_watch = -1;
@@ -54,6 +53,11 @@ class LocalRankRunner final : public RankRunner {
     link::KeeperRecord keeper;
   };
 
+  absl::Status StartCold(const keeper::RankRequest& request, bool is_command);
+  // Start has failed though it said OK; the rank is then kEnded.
+  static void Failed(const std::string& rank_dir, const std::string& problem);
+  // Whether it changed a rank.
+  bool CollectStarters();
   Watched& WatchFolder(const std::string& rank_dir);
   bool ReadFolderEvents();
   static void ClosePidfd(Watched& watched);
@@ -65,8 +69,9 @@ class LocalRankRunner final : public RankRunner {
   int inotify_fd_ = -1;
   int warm_fd_in_epoll_ = -1;
   std::map<std::string, Watched> watched_;
-  // Cold starters, which end as soon as their keeper is on its way.
-  std::vector<pid_t> starters_;
+  // Cold starters, which end as soon as their keeper is on its way, and their
+  // rank's folder.
+  std::map<pid_t, std::string> starters_;
   // Collected where they are our children: when we are process 1.
   std::vector<pid_t> ended_keepers_;
 };

@@ -35,6 +35,11 @@ class RankRunner {
   // What holds now.
   virtual RankStatus Observe(const std::string& rank_dir) = 0;
 
+  // Sees to it that a rank whose keeper has not shown up is never started, also
+  // by one that comes late: it is kEnded from then on, as stopped. False: a
+  // keeper is just coming up.
+  virtual bool GiveUp(const std::string& rank_dir) = 0;
+
   // SIGTERM to the rank, SIGKILL to its tree after the attempt's grace.
   virtual void Stop(const std::string& rank_dir) = 0;
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/warm_pool.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/socket.h>
@@ -11,10 +12,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <string_view>
 #include <utility>
 
-#include "worker/process/keeper/warm_parent.h"
 #include "worker/process/spawn.h"
 
 namespace epochd::process {
@@ -30,6 +29,9 @@ WarmPool::WarmPool(std::string trainer, std::string log_path)
     : trainer_(std::move(trainer)), log_path_(std::move(log_path)) {}
 
 WarmPool::~WarmPool() {
+  for (const auto& [id, request] : pending_) {
+    if (request.listen_fd >= 0) close(request.listen_fd);
+  }
   if (socket_ >= 0) close(socket_);
   if (pid_ > 0) {
     // It ends by itself as its socket closed; one that still loads LibTorch
@@ -44,24 +46,34 @@ void WarmPool::Poll(absl::Time now) {
     if (!trainer_.empty() && now >= next_launch_) Launch(now);
     return;
   }
-  char message[256];
-  while (true) {
-    const ssize_t n = recv(socket_, message, sizeof message, MSG_DONTWAIT);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0 && errno == EAGAIN) break;
-    if (n <= 0) {
-      Drop(now);
-      break;
-    }
-    const std::string_view text(message, static_cast<size_t>(n));
-    if (text.find("\"ready\"") != std::string_view::npos) {
-      ready_ = true;
-      pause_ = absl::ZeroDuration();
-      spdlog::info("warm trainer is ready, pid {}", pid_);
-    } else if (text.find("\"errno\":0}") == std::string_view::npos) {
-      spdlog::warn("warm trainer: fork: {}", text);
-    }
+  bool is_open = true;
+  while (const auto reply = keeper::ReceiveWarmReply(socket_, is_open)) {
+    Answered(*reply);
   }
+  if (!is_open) Drop(now);
+}
+
+void WarmPool::Answered(const keeper::WarmReply& reply) {
+  if (reply.ready) {
+    ready_ = true;
+    pause_ = absl::ZeroDuration();
+    spdlog::info("warm trainer is ready, pid {}", pid_);
+    return;
+  }
+  const auto it = pending_.find(reply.id);
+  if (it == pending_.end()) return;
+  if (reply.error == 0) {
+    if (it->second.listen_fd >= 0) close(it->second.listen_fd);
+  } else {
+    spdlog::warn("warm trainer: rank {} of '{}': fork: {}", it->second.rank,
+                 it->second.attempt_dir, strerror(reply.error));
+    failed_.push_back(std::move(it->second));
+  }
+  pending_.erase(it);
+}
+
+std::vector<keeper::RankRequest> WarmPool::TakeFailed() {
+  return std::exchange(failed_, {});
 }
 
 void WarmPool::Launch(absl::Time now) {
@@ -100,6 +112,9 @@ void WarmPool::Drop(absl::Time now) {
   socket_ = -1;
   pid_ = 0;
   ready_ = false;
+  // Served or not: a second keeper of a rank gives way to the first.
+  for (auto& [id, request] : pending_) failed_.push_back(std::move(request));
+  pending_.clear();
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
   next_launch_ = now + pause_;
   spdlog::warn("warm trainer is gone; ranks start cold for {}",
@@ -108,7 +123,14 @@ void WarmPool::Drop(absl::Time now) {
 
 bool WarmPool::Start(const keeper::RankRequest& request) {
   if (!ready_) return false;
-  return keeper::SendRankRequest(socket_, request);
+  const int64_t id = ++last_id_;
+  if (!keeper::SendRankRequest(socket_, id, request)) return false;
+  keeper::RankRequest& kept = pending_[id];
+  kept = request;
+  if (request.listen_fd >= 0) {
+    kept.listen_fd = fcntl(request.listen_fd, F_DUPFD_CLOEXEC, 0);
+  }
+  return true;
 }
 
 }  // namespace epochd::process

@@ -75,7 +75,8 @@ class Rank {
         sink_(writer, spec_.self_fence_after > 0),
         watcher_({.control_path = link::ControlPath(
                       link::RankDir(request.attempt_dir, request.rank)),
-                  .self_fence_after = spec_.self_fence_after},
+                  .self_fence_after = spec_.self_fence_after,
+                  .lease_end_ns = spec_.lease_end_ns},
                  sink_, writer),
         output_dir_(spec_.storage.empty()
                         ? request.attempt_dir + "/output"

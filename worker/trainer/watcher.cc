@@ -51,9 +51,11 @@ Watcher::Watcher(const Options& options, LineSink& sink,
       socket_(options.control_path),
       training_thread_(pthread_self()) {
   if (options.self_fence_after > 0) {
-    deadline_ns_ =
-        MonotonicNow() + static_cast<int64_t>(options.self_fence_after *
-                                              static_cast<double>(kNanos));
+    deadline_ns_ = options.lease_end_ns > 0
+                       ? options.lease_end_ns
+                       : MonotonicNow() +
+                             static_cast<int64_t>(options.self_fence_after *
+                                                  static_cast<double>(kNanos));
   }
   sigset_t ends;
   sigemptyset(&ends);

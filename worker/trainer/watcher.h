@@ -29,6 +29,9 @@ class Watcher {
     // Seconds after which the process ends itself unless told otherwise; 0:
     // never.
     double self_fence_after = 0;
+    // When it does so the first time (CLOCK_MONOTONIC, nanoseconds); 0: that
+    // long from now.
+    int64_t lease_end_ns = 0;
   };
   // `sink` and `writer` outlive this. Throws std::system_error.
   Watcher(const Options& options, LineSink& sink, link::EventWriter& writer);

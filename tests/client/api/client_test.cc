@@ -52,6 +52,21 @@ TEST(Client, HandsOverTheServersViolations) {
   EXPECT_EQ(violations[0].field, "resources.replicas");
 }
 
+TEST(Client, TriesAgainWhenTheServerHasRoomAgain) {
+  FakeServer server;
+  server.jobs.full_status = wire::WithRetryDelay(
+      absl::ResourceExhaustedError("full"), absl::Milliseconds(1));
+  Client client = server.MakeClient();
+  server.jobs.num_full_submits = 2;
+  EXPECT_TRUE(client.SubmitJob({}, "id").ok());
+  EXPECT_EQ(server.jobs.num_submits, 3);
+  // But not for ever.
+  server.jobs.num_full_submits = 1000;
+  EXPECT_EQ(client.SubmitJob({}, "id").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(server.jobs.num_submits, 6);
+}
+
 TEST(Client, UploadsInPieces) {
   FakeServer server;
   Client client = server.MakeClient();

@@ -18,6 +18,7 @@
 #include "client/api/client.h"
 #include "epochd/v1/job.grpc.pb.h"
 #include "net/channel.h"
+#include "proto/wire/status.h"
 
 namespace epochd::client {
 
@@ -60,11 +61,15 @@ class FakeJobs : public v1::JobService::Service {
   grpc::Status SubmitJob(grpc::ServerContext*,
                          const v1::SubmitJobRequest* request,
                          v1::Job* response) override {
-    if (submit_status.ok()) {
+    ++num_submits;
+    const grpc::Status status = num_submits > num_full_submits
+                                    ? submit_status
+                                    : wire::ToGrpc(full_status);
+    if (status.ok()) {
       submitted = *request;
       *response = job;
     }
-    return submit_status;
+    return status;
   }
 
   grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*,
@@ -112,6 +117,10 @@ class FakeJobs : public v1::JobService::Service {
   v1::Job job;
   v1::SubmitJobRequest submitted;
   grpc::Status submit_status;
+  // The first that many submits are answered with this instead.
+  int num_full_submits = 0;
+  absl::Status full_status;
+  std::atomic<int> num_submits = 0;
   std::vector<v1::Event> listed;
   std::map<std::string, std::string> uploads;
 

@@ -75,7 +75,7 @@ resources:
   nodes: {labels: {zone: a}}
   same_node: required
 restart: {max: 2, reasons: [worker_lost, oom_host], backoff: 1s, worker_lost_after: 2m}
-limits: {max_time: 1h}
+limits: {max_time: 1h, hang_after: 10m}
 storage: out/put
 checkpoints: {every: 100 steps, keep_last: 2, keep_best: 0}
 env: {A: "1"}
@@ -101,6 +101,7 @@ env: {A: "1"}
   EXPECT_EQ(spec.restart().backoff().seconds(), 1);
   EXPECT_EQ(spec.restart().worker_lost_after().seconds(), 120);
   EXPECT_EQ(spec.limits().max_time().seconds(), 3600);
+  EXPECT_EQ(spec.limits().hang_after().seconds(), 600);
   EXPECT_EQ(spec.storage(), "/folder/out/put");
   EXPECT_EQ(spec.checkpoints().every().steps(), 100);
   EXPECT_EQ(spec.checkpoints().keep_last(), 2);
@@ -179,6 +180,9 @@ TEST_F(JobFileTest, RefusesEachFaultAtItsPlace) {
       {"restart: {backoff: 5}",
        "job.yaml:1:11: restart.backoff: expected a duration such as 90s, 10m "
        "or 2h, got 5"},
+      {"limits: {hang_after: 0s}",
+       "job.yaml:1:10: limits.hang_after: expected a duration such as 10m or "
+       "2h, or never, got \"0s\""},
       {"limits: {max_time: forever}",
        "job.yaml:1:10: limits.max_time: expected a duration such as 90s, 10m "
        "or 2h, got \"forever\""},

@@ -17,7 +17,9 @@ TEST(StatusTest, EveryCodeSurvivesTheWire) {
     const absl::Status sent(static_cast<absl::StatusCode>(code), "because");
     const grpc::Status wire = ToGrpc(sent);
     EXPECT_EQ(static_cast<int>(wire.error_code()), code);
-    EXPECT_EQ(FromGrpc(wire), sent);
+    const absl::Status got = FromGrpc(wire);
+    EXPECT_EQ(got.code(), sent.code());
+    EXPECT_EQ(got.message(), sent.message());
   }
   EXPECT_TRUE(ToGrpc(absl::OkStatus()).ok());
   EXPECT_TRUE(FromGrpc(grpc::Status::OK).ok());
@@ -34,6 +36,15 @@ TEST(StatusTest, DetailsSurviveTheWire) {
   EXPECT_EQ(Violations(got)[0].description, "too many");
   EXPECT_EQ(Reason(got), "SPEC_INVALID");
   EXPECT_EQ(RetryDelay(got), absl::Milliseconds(1500));
+}
+
+TEST(StatusTest, WhatMayBeTriedAgainSaysWhen) {
+  for (const absl::Status& later : {absl::UnavailableError("stopping"),
+                                    absl::ResourceExhaustedError("full")}) {
+    EXPECT_EQ(RetryDelay(FromGrpc(ToGrpc(later))), kRetryDelay);
+  }
+  EXPECT_EQ(RetryDelay(FromGrpc(ToGrpc(absl::AbortedError("stale")))),
+            std::nullopt);
 }
 
 TEST(StatusTest, AStatusWithoutDetailsHasNone) {

@@ -110,6 +110,9 @@ TEST_F(AgentServiceTest, RegistrationIsChecked) {
   request = agent.MakeRegisterRequest(1);
   request.clear_incarnation();
   EXPECT_EQ(wire::Violations(Register(agent, request))[0].field, "incarnation");
+  request = agent.MakeRegisterRequest(1);
+  request.clear_work_dir_id();
+  EXPECT_EQ(wire::Violations(Register(agent, request))[0].field, "work_dir_id");
   request = agent.MakeRegisterRequest(2);
   request.mutable_devices(1)->set_kind(v1::DEVICE_KIND_UNSPECIFIED);
   EXPECT_EQ(wire::Violations(Register(agent, request))[0].field, "devices[1]");

@@ -23,6 +23,7 @@ v1::RegisterRequest FakeAgent::MakeRegisterRequest(int num_cpus) const {
   request.set_worker(worker_);
   request.set_incarnation(incarnation_);
   request.set_boot_id("boot");
+  request.set_work_dir_id("folder");
   request.set_hostname("host");
   request.set_version("test");
   request.set_memory_bytes(int64_t{1} << 30);

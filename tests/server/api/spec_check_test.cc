@@ -38,17 +38,26 @@ TEST(SpecCheckTest, FillsInTheDefaults) {
   EXPECT_EQ(spec.restart.backoff, absl::Seconds(1));
   EXPECT_EQ(spec.restart.worker_lost_after, absl::Minutes(2));
   EXPECT_EQ(spec.max_time, absl::InfiniteDuration());
+  EXPECT_EQ(spec.hang_after, absl::Minutes(30));
   EXPECT_EQ(spec.checkpoints.keep_last, 3);
   EXPECT_EQ(spec.checkpoints.keep_best, 1);
+}
+
+TEST(SpecCheckTest, ACommandMayBeSilentUnlessItsJobSaysOtherwise) {
+  v1::JobSpec spec = MakeSpec(R"({"command": {"argv": ["train"]}})");
+  EXPECT_EQ(Checked(spec).hang_after, absl::ZeroDuration());
+  spec.mutable_limits()->mutable_hang_after()->set_seconds(60);
+  EXPECT_EQ(Checked(spec).hang_after, absl::Minutes(1));
 }
 
 TEST(SpecCheckTest, ZeroMeansZeroWhereItIsSaid) {
   const job::JobSpec spec = Checked(MakeSpec(
       R"({"priority": 0, "restart": {"max": 0, "backoff": "0s"},
-          "checkpoints": {"keep_best": 0}})"));
+          "limits": {"hang_after": "0s"}, "checkpoints": {"keep_best": 0}})"));
   EXPECT_EQ(spec.priority, 0);
   EXPECT_EQ(spec.restart.max, 0);
   EXPECT_EQ(spec.restart.backoff, absl::ZeroDuration());
+  EXPECT_EQ(spec.hang_after, absl::ZeroDuration());
   EXPECT_EQ(spec.checkpoints.keep_best, 0);
 }
 
@@ -64,7 +73,7 @@ TEST(SpecCheckTest, EveryFieldSurvives) {
             "same_node": "PLACEMENT_REQUIRED"},
           "restart": {"max": 5, "reasons": ["ATTEMPT_REASON_HANG"],
             "backoff": "2.5s", "worker_lost_after": "60s"},
-          "limits": {"max_time": "3600s"}, "storage": "/shared/epochd",
+          "limits": {"max_time": "3600s", "hang_after": "90s"}, "storage": "/shared/epochd",
           "checkpoints": {"every": {"steps": "10"}, "keep_last": 2,
             "keep_best": 2},
           "files": [{"path": "a/b.csv", "sha256": ")" +
@@ -74,7 +83,7 @@ TEST(SpecCheckTest, EveryFieldSurvives) {
           "command": {"argv": ["python", "train.py", ""]},
           "resources": {"replicas": {"min": 2, "max": 2},
             "device": "DEVICE_KIND_CPU", "cpus": 1},
-          "project": "default", "priority": 50,
+          "project": "default", "priority": 50, "limits": {"hang_after": "0s"},
           "restart": {"max": 3, "backoff": "1s", "worker_lost_after": "120s"}})",
   };
   for (const std::string& change : changes) {

@@ -143,6 +143,62 @@ TEST_F(AttemptWatchTest, WaitsForLinesUntilTheDeadline) {  // P-75
   now_ += absl::Seconds(1);
   EXPECT_EQ(Follow(), AttemptState::kEnded);
   EXPECT_EQ(attempt_.reason, AttemptReason::kCompleted);
+  EXPECT_EQ(watch_.MissingFrom(),
+            std::vector<job::WorkerId>{job::WorkerId("b")});
+}
+
+TEST_F(AttemptWatchTest, WaitsForLinesAsLongAsTheyKeepComing) {  // P-75
+  See("a", Report(AttemptState::kEnded, AttemptReason::kCompleted));
+  auto draining =
+      Report(AttemptState::kEnded, AttemptReason::kCompleted, false);
+  for (int i = 0; i < 10; ++i) {
+    draining.acknowledged_bytes += 1000;
+    EXPECT_TRUE(See("b", draining));
+    now_ += kDrain - absl::Seconds(1);
+    EXPECT_NE(Follow(), AttemptState::kEnded) << i;
+  }
+  See("b", Report(AttemptState::kEnded, AttemptReason::kCompleted));
+  EXPECT_EQ(Follow(), AttemptState::kEnded);
+  EXPECT_TRUE(watch_.MissingFrom().empty());
+}
+
+TEST_F(AttemptWatchTest, AnOrphanEndsTheAttemptButNotBeforeItsLease) {
+  See("a", Report(AttemptState::kRunning));
+  See("b", Report(AttemptState::kRunning));
+  EXPECT_EQ(Follow(), AttemptState::kRunning);
+  const job::WorkerId b("b");
+  EXPECT_TRUE(watch_.Orphan(b, "another folder", now_));
+  EXPECT_FALSE(watch_.Orphan(b, "again", now_ + absl::Seconds(9)));
+  EXPECT_EQ(Follow(), AttemptState::kStopping);
+  EXPECT_EQ(attempt_.reason, AttemptReason::kWorkerLost);
+  See("a", Report(AttemptState::kEnded, AttemptReason::kCancelled));
+  now_ += absl::Seconds(9);
+  EXPECT_EQ(Follow(), AttemptState::kStopping);
+  EXPECT_FALSE(watch_.IsOrphanedFor(b, absl::Seconds(10), now_));
+  now_ += absl::Seconds(1);
+  EXPECT_TRUE(watch_.IsOrphanedFor(b, absl::Seconds(10), now_));
+  watch_.MarkGone(b, "over");
+  EXPECT_EQ(Follow(), AttemptState::kEnded);
+}
+
+TEST_F(AttemptWatchTest, WhatHadEndedBeforeLeavesNoOrphan) {
+  See("b", Report(AttemptState::kEnded, AttemptReason::kCompleted, false));
+  EXPECT_TRUE(watch_.Orphan(job::WorkerId("b"), "another folder", now_));
+  EXPECT_TRUE(watch_.IsGoneOn(job::WorkerId("b")));
+}
+
+TEST_F(AttemptWatchTest, StartsOnceEveryWorkerIsReady) {
+  EXPECT_FALSE(watch_.MayStart(attempt_));
+  auto ready = Report(AttemptState::kStarting);
+  ready.ready = true;
+  See("a", ready);
+  See("b", Report(AttemptState::kStarting));
+  EXPECT_FALSE(watch_.MayStart(attempt_));
+  EXPECT_TRUE(See("b", ready));
+  EXPECT_TRUE(watch_.MayStart(attempt_));
+  attempt_.ranks.pop_back();
+  watch_ = AttemptWatch(attempt_);
+  EXPECT_TRUE(watch_.MayStart(attempt_)) << "on one worker";
 }
 
 TEST_F(AttemptWatchTest, AGoneWorkerIsOverAtOnce) {

@@ -62,6 +62,65 @@ TEST_F(CoreAgentsTest, TheRendezvousIsHandedOn) {
   EXPECT_GT(rig_.Desired("b")->version, version);
 }
 
+TEST_F(CoreAgentsTest, RanksStartOnceEveryAgentIsReady) {
+  auto starting = Seen(attempt_, AttemptState::kStarting);
+  ASSERT_TRUE(rig_.Beat("a", {starting}).ok());
+  starting.ready = true;
+  ASSERT_TRUE(rig_.Beat("b", {starting}).ok());
+  EXPECT_FALSE(rig_.Desired("a")->attempts[0].start) << "a still fetches";
+  ASSERT_TRUE(rig_.Beat("a", {starting}).ok());
+  EXPECT_TRUE(rig_.Desired("a")->attempts[0].start);
+  EXPECT_TRUE(rig_.Desired("b")->attempts[0].start);
+}
+
+TEST_F(CoreAgentsTest, ALaterAttemptMayRemoveAnEarlierOnesCheckpoint) {
+  const std::string saved =
+      R"({"type":"checkpoint_saved","path":"/s/attempt-1/c"})"
+      "\n";
+  ASSERT_TRUE(rig_.Report("a", attempt_, 0, saved).ok());
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(rig_.Beat(name, {Seen(attempt_, AttemptState::kEnded,
+                                      job::AttemptReason::kRankLost)})
+                    .ok());
+  }
+  rig_.Pass(absl::Seconds(1));
+  const job::AttemptId second{attempt_.job, attempt_.number.Next()};
+  ASSERT_EQ(rig_.View(attempt_.job).job->checkpoints.size(), 1u);
+  ASSERT_TRUE(
+      rig_.Report("a", second, 0,
+                  R"({"type":"checkpoint_removed","path":"/s/attempt-1/c"})"
+                  "\n")
+          .ok());
+  EXPECT_TRUE(rig_.View(attempt_.job).job->checkpoints.empty());
+}
+
+TEST_F(CoreAgentsTest, ALostWorkerWithNothingToDoIsForgotten) {
+  ASSERT_TRUE(rig_.Register("idle", 1).ok());
+  ASSERT_TRUE(rig_.Cancel(attempt_.job).ok());
+  for (const char* name : {"a", "b"}) {
+    ASSERT_TRUE(rig_.Beat(name, {Seen(attempt_, AttemptState::kEnded,
+                                      job::AttemptReason::kCancelled)})
+                    .ok());
+  }
+  const auto silent = [&](absl::Duration duration) {
+    for (; duration > absl::ZeroDuration(); duration -= absl::Seconds(2)) {
+      rig_.clock().Advance(absl::Seconds(2));
+      ASSERT_TRUE(rig_.Beat("a").ok());
+      ASSERT_TRUE(rig_.Beat("b").ok());
+    }
+  };
+  silent(absl::Hours(23));
+  EXPECT_EQ(rig_.board().GetWorker(job::WorkerId("idle"))->state,
+            fleet::WorkerState::kLost);
+  silent(absl::Hours(1) + absl::Seconds(2));
+  EXPECT_EQ(rig_.board().GetWorker(job::WorkerId("idle")).status().code(),
+            Code::kNotFound);
+  EXPECT_EQ(rig_.Beat("idle").status().code(), Code::kNotFound);
+  rig_.Restart();
+  EXPECT_EQ(rig_.board().ListWorkers().size(), 2u);
+  EXPECT_TRUE(rig_.Register("idle", 1).ok());
+}
+
 TEST_F(CoreAgentsTest, NothingNewIsToldTwice) {
   const int64_t version = rig_.Desired("a")->version;
   const auto starting = Seen(attempt_, AttemptState::kStarting);

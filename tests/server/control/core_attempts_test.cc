@@ -330,5 +330,168 @@ TEST_F(CoreAttemptsTest, AStalledCoordinatorLosesNobody) {  // P-19, P-20
   EXPECT_EQ(rig_.View(id_).reason, JobReason::kTraining);
 }
 
+TEST_F(CoreAttemptsTest, AnotherWorkFolderCannotVouchForTheOldOne) {  // P-16
+  Begin();
+  Run();
+  const job::AttemptId old = Attempt();
+  // The agent comes back on an emptied --work-dir: its ranks may live on.
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
+  EXPECT_TRUE(rig_.Desired("a")->attempts.empty()) << "starts it a second time";
+  EXPECT_EQ(rig_.View(id_).reason, JobReason::kAwaitingCertainEnd);
+  for (int i = 0; i < 119; ++i) {
+    rig_.clock().Advance(absl::Seconds(1));
+    ASSERT_TRUE(rig_.Beat("a", {}, "2").ok());
+    ASSERT_EQ(Attempt(), old) << "after " << i << " s";
+  }
+  for (int i = 0; i < 4; ++i) {
+    rig_.clock().Advance(absl::Seconds(1));
+    ASSERT_TRUE(rig_.Beat("a", {}, "2").ok());
+  }
+  EXPECT_EQ(Attempt().number, old.number.Next());
+  EXPECT_EQ(rig_.Desired("a")->attempts.at(0).attempt, Attempt());
+}
+
+TEST_F(CoreAttemptsTest, AnotherWorkFolderIsToldApartAfterARestart) {
+  Begin();
+  Run();
+  const job::AttemptId old = Attempt();
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
+  rig_.Restart();
+  ASSERT_TRUE(rig_.Beat("a", {}, "2").ok());
+  rig_.Pass(absl::Seconds(5));
+  EXPECT_EQ(Attempt(), old);
+  EXPECT_TRUE(rig_.Desired("a")->attempts.empty());
+}
+
+TEST_F(CoreAttemptsTest, AnotherWorkFolderIsNotGivenWhatTheOldOneMayRun) {
+  Begin();
+  // Assigned, but nobody knows whether the old agent heard of it.
+  const job::AttemptId old = Attempt();
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
+  EXPECT_TRUE(rig_.Desired("a")->attempts.empty());
+  EXPECT_EQ(Attempt(), old);
+}
+
+TEST_F(CoreAttemptsTest, AnotherFolderOnAnotherBootMayBeAnotherMachine) {
+  Begin();
+  Run();
+  const job::AttemptId old = Attempt();
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "elsewhere", {}, "its own").ok());
+  rig_.Pass(absl::Seconds(3));
+  EXPECT_EQ(Attempt(), old);
+}
+
+TEST_F(CoreAttemptsTest, TheSameFolderOnAnotherBootVouches) {
+  Begin();
+  Run();
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "rebooted").ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+}
+
+TEST_F(CoreAttemptsTest, TheRightWorkFolderTakesAnOrphanBack) {
+  Begin();
+  Run();
+  const job::AttemptId old = Attempt();
+  ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "wrong").ok());
+  ASSERT_TRUE(
+      rig_.Register("a", 1, "3", "boot", {Seen(old, AttemptState::kStopping)})
+          .ok());
+  ASSERT_EQ(rig_.Desired("a")->attempts.size(), 1u);
+  EXPECT_FALSE(rig_.Desired("a")->attempts[0].run);
+  ASSERT_TRUE(
+      rig_.Beat("a",
+                {Seen(old, AttemptState::kEnded, AttemptReason::kCancelled)},
+                "3")
+          .ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued) << "at once, not by its lease";
+}
+
+TEST_F(CoreAttemptsTest, AJobIsNotGivenToTheWorkerThatItGaveUp) {
+  auto spec = Spec();
+  spec->restart.worker_lost_after = absl::Seconds(6);
+  Begin(spec);
+  Run();
+  // Shorter than the silence that makes a worker unreachable for all.
+  rig_.Pass(absl::Seconds(8));
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+  EXPECT_EQ(rig_.View(id_).job->num_restarts, 1);
+  EXPECT_EQ(rig_.board().GetWorker(job::WorkerId("a"))->state,
+            fleet::WorkerState::kUnreachable);
+  ASSERT_TRUE(rig_.Beat("a").ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kStarting);
+}
+
+TEST_F(CoreAttemptsTest, AStoppingWorkerIsNotGivenItsOwnJobAgain) {
+  Begin();
+  Run();
+  ASSERT_TRUE(rig_.Beat("a",
+                        {Seen(Attempt(), AttemptState::kEnded,
+                              AttemptReason::kStoppedWithCheckpoint)},
+                        "1", /*stopping=*/true)
+                  .ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+  EXPECT_EQ(rig_.View(id_).message,
+            "no worker takes new work: 1 is draining or stopping");
+  const auto worker = rig_.board().GetWorker(job::WorkerId("a"));
+  EXPECT_EQ(worker->state, fleet::WorkerState::kDraining);
+  EXPECT_EQ(worker->message, "is stopping, gets no new work");
+  // Its successor is a new agent, which takes work.
+  ASSERT_TRUE(rig_.Register("a", 1, "2").ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kStarting);
+}
+
+TEST_F(CoreAttemptsTest, LinesThatAreGivenUpAreSaid) {
+  Begin();
+  Run();
+  const auto ended = Seen(Attempt(), AttemptState::kEnded,
+                          AttemptReason::kCompleted, /*drained=*/false);
+  PassBeating(absl::Seconds(59), ended);
+  EXPECT_FALSE(rig_.View(id_).job->IsTerminal());
+  auto more = ended;
+  more.acknowledged_bytes = 100;
+  PassBeating(absl::Seconds(59), more);
+  EXPECT_FALSE(rig_.View(id_).job->IsTerminal()) << "it hands in more";
+  PassBeating(absl::Seconds(3), more);
+  EXPECT_EQ(rig_.State(id_), JobState::kSucceeded);
+  std::string told;
+  for (const auto& event : rig_.Events(id_)) {
+    const auto* notice = std::get_if<job::Notice>(&event.body);
+    if (notice != nullptr) told += notice->text;
+  }
+  EXPECT_EQ(told,
+            "the last lines and log bytes of rank 0 on a are missing: it "
+            "handed in nothing for 1m, though not all");
+}
+
+TEST_F(CoreAttemptsTest, ProblemsOfAWorkerBecomeNoticesOnce) {
+  Begin();
+  Run();
+  auto running = Seen(Attempt(), AttemptState::kRunning);
+  running.problems = {"rank 0: log is not taken from byte 7 on: why"};
+  // Not durable, so it is told again.
+  rig_.store().FailWith(absl::ResourceExhaustedError("full"));
+  ASSERT_TRUE(rig_.Beat("a", {running}).ok());
+  rig_.store().FailWith(absl::OkStatus());
+  ASSERT_TRUE(rig_.Beat("a", {running}).ok());
+  ASSERT_TRUE(rig_.Beat("a", {running}).ok());
+  int num_notices = 0;
+  for (const auto& event : rig_.Events(id_)) {
+    const auto* notice = std::get_if<job::Notice>(&event.body);
+    if (notice == nullptr) continue;
+    ++num_notices;
+    EXPECT_EQ(notice->text, running.problems[0]);
+    EXPECT_EQ(notice->severity, job::Notice::Severity::kError);
+  }
+  EXPECT_EQ(num_notices, 1);
+}
+
+TEST_F(CoreAttemptsTest, AHangRestarts) {  // P-115
+  Begin();
+  Run();
+  End(AttemptReason::kHang);
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+  EXPECT_EQ(rig_.View(id_).job->num_restarts, 1);
+}
+
 }  // namespace
 }  // namespace epochd::control

@@ -125,6 +125,20 @@ TEST(CoreJobsTest, OnlyAFinishedJobCanBeDeleted) {
   EXPECT_EQ(rig.board().GetStats().jobs[JobState::kCancelled], 0);
 }
 
+TEST(CoreJobsTest, ARepeatedDeletionIsAnsweredAgain) {
+  Rig rig;
+  const auto id = rig.Submit(Spec())->job->id;
+  const auto other = rig.Submit(Spec())->job->id;
+  ASSERT_TRUE(rig.Cancel(id).ok());
+  ASSERT_TRUE(rig.Delete(id, "d").ok());
+  EXPECT_TRUE(rig.Delete(id, "d").ok());
+  EXPECT_EQ(rig.board().GetStats().jobs[JobState::kCancelled], 0);
+  rig.Restart();
+  EXPECT_TRUE(rig.Delete(id, "d").ok());
+  EXPECT_EQ(rig.Delete(id, "e").code(), Code::kNotFound);
+  EXPECT_EQ(rig.Delete(other, "d").code(), Code::kInvalidArgument);
+}
+
 TEST(CoreJobsTest, AHintSaysWhatWouldHappen) {
   Rig rig;
   const auto hint = [&](std::shared_ptr<const job::JobSpec> spec) {

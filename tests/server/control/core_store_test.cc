@@ -175,5 +175,22 @@ TEST(CoreStoreTest, RestartWithJobsInAllStatesKeepsEachAsItWas) {  // P-08, P-10
   EXPECT_EQ(rig.board().GetStats().devices[job::DeviceKind::kCpu].held, 2);
 }
 
+TEST(CoreStoreTest, AFullStoreIsShownAndShownToBeOverByItself) {
+  Rig rig;
+  ASSERT_TRUE(rig.Register("a", 1).ok());
+  EXPECT_TRUE(rig.board().StoreStatus().ok());
+  rig.store().FailWith(Full());
+  EXPECT_EQ(rig.Submit(Spec()).status().code(), Code::kResourceExhausted);
+  EXPECT_EQ(rig.board().StoreStatus().code(), Code::kResourceExhausted);
+  // Nobody asks for anything meanwhile, and it stays full.
+  rig.Pass(absl::Seconds(5));
+  EXPECT_EQ(rig.board().StoreStatus().code(), Code::kResourceExhausted);
+  EXPECT_TRUE(rig.fatal().ok());
+  rig.store().FailWith(absl::OkStatus());
+  rig.Pass(absl::Seconds(2));
+  EXPECT_TRUE(rig.board().StoreStatus().ok());
+  EXPECT_TRUE(rig.Submit(Spec()).ok());
+}
+
 }  // namespace
 }  // namespace epochd::control

@@ -49,6 +49,9 @@ class FailingStore final : public store::JobStore {
     ++num_commits_;
     return under_.Commit(batch);
   }
+  absl::Status Probe() override {
+    return status_.ok() ? under_.Probe() : status_;
+  }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override {
     return under_.ReadJob(id);
@@ -64,6 +67,10 @@ class FailingStore final : public store::JobStore {
   absl::StatusOr<job::JobId> FindRequest(
       std::string_view request_id) const override {
     return under_.FindRequest(request_id);
+  }
+  absl::StatusOr<job::JobId> FindDeletion(
+      std::string_view request_id) const override {
+    return under_.FindDeletion(request_id);
   }
 
  private:
@@ -132,9 +139,9 @@ class Rig {
       core.Cancel(id, etag, std::move(done));
     });
   }
-  absl::Status Delete(job::JobId id) {
+  absl::Status Delete(job::JobId id, const std::string& request_id = "") {
     return Ask<int>([&](Core& core, Done<int> done) {
-             core.Delete(id,
+             core.Delete(id, request_id,
                          [done = std::move(done)](absl::Status status) mutable {
                            if (status.ok()) return done(0);
                            done(status);
@@ -145,11 +152,13 @@ class Rig {
   absl::StatusOr<RegisterResult> Register(
       const std::string& name, int num_cpus,
       const std::string& incarnation = "1", const std::string& boot = "boot",
-      std::vector<ObservedAttempt> observed = {}) {
+      std::vector<ObservedAttempt> observed = {},
+      const std::string& folder = "folder") {
     Registration registration;
     registration.worker.id = job::WorkerId(name);
     registration.worker.incarnation = job::Incarnation(incarnation);
     registration.worker.boot_id = boot;
+    registration.worker.work_dir = folder;
     for (int i = 0; i < num_cpus; ++i) {
       registration.worker.devices.push_back(
           {"cpu:" + std::to_string(i), job::DeviceKind::kCpu, "", 0});
@@ -161,9 +170,9 @@ class Rig {
   }
   absl::StatusOr<std::shared_ptr<const DesiredState>> Beat(
       const std::string& name, std::vector<ObservedAttempt> observed = {},
-      const std::string& incarnation = "1") {
+      const std::string& incarnation = "1", bool stopping = false) {
     Heartbeat heartbeat{job::WorkerId(name), job::Incarnation(incarnation),
-                        std::move(observed), 0};
+                        std::move(observed), 0, stopping};
     return Ask<std::shared_ptr<const DesiredState>>(
         [&](Core& core, Done<std::shared_ptr<const DesiredState>> done) {
           core.SendHeartbeat(heartbeat, clock_.Steady(), std::move(done));

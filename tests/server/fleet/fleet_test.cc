@@ -48,6 +48,33 @@ class FleetTest : public testing::Test {
   Fleet fleet_{FleetOptions{}};
 };
 
+TEST_F(FleetTest, AStoppingAgentGetsNothingNewAndItsSuccessorDoes) {
+  const job::WorkerId id("a");
+  Register(Record("a", "1"));
+  EXPECT_TRUE(fleet_.SetStopping(id, true));
+  EXPECT_FALSE(fleet_.SetStopping(id, true)) << "no news";
+  EXPECT_EQ(State("a"), WorkerState::kDraining);
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "is stopping, gets no new work");
+  Register(Record("a", "1"), 2);
+  EXPECT_TRUE(fleet_.IsStopping(id)) << "the same agent";
+  Register(Record("a", "2"));
+  EXPECT_FALSE(fleet_.IsStopping(id));
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  EXPECT_FALSE(fleet_.SetStopping(job::WorkerId("nobody"), true));
+}
+
+TEST_F(FleetTest, TellsWhoHasBeenSilentForLong) {
+  Register(Record("a", "1"));
+  now_ += Seconds(50);
+  Register(Record("b", "1"));
+  now_ += Seconds(50);
+  EXPECT_EQ(fleet_.SilentFor(Seconds(100), now_),
+            std::vector<job::WorkerId>{job::WorkerId("a")});
+  fleet_.Forget(job::WorkerId("a"));
+  EXPECT_EQ(fleet_.Find(job::WorkerId("a")), nullptr);
+  EXPECT_EQ(Renew("a", "1").status().code(), Code::kNotFound);
+}
+
 TEST_F(FleetTest, SilenceMakesUnreachableThenLost) {
   Register(Record("a", "1"));
   EXPECT_EQ(State("a"), WorkerState::kReady);

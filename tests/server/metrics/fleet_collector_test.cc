@@ -73,6 +73,9 @@ TEST_F(FleetCollectorTest, TheHistogramIsCumulative) {
   EXPECT_THAT(text, HasSubstr("_seconds_bucket{le=\"+Inf\"} 6\n"));
   EXPECT_THAT(text, HasSubstr("epochd_job_queue_wait_seconds_count 6\n"));
   EXPECT_THAT(text, HasSubstr("epochd_job_queue_wait_seconds_sum 90000.5\n"));
+  EXPECT_THAT(text, HasSubstr("epochd_scheduler_pass_seconds_bucket"
+                              "{le=\"0.001\"} 2\n"));
+  EXPECT_THAT(text, HasSubstr("epochd_scheduler_pass_seconds_count 3\n"));
 }
 
 TEST_F(FleetCollectorTest, ShowsAnActiveJob) {

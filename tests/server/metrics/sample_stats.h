@@ -44,6 +44,9 @@ inline control::Stats SampleStats() {
   stats.queue_wait.counts[2] = 1;
   stats.queue_wait.counts.back() = 1;
   stats.queue_wait.sum_seconds = 90000.5;
+  stats.scheduler_pass.Add(control::kSchedulerPassBounds, 0.00005);
+  stats.scheduler_pass.Add(control::kSchedulerPassBounds, 0.001);
+  stats.scheduler_pass.Add(control::kSchedulerPassBounds, 5);
   stats.num_events = 17;
   stats.num_commit_failures = 1;
   stats.num_fenced = 2;

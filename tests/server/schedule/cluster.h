@@ -29,7 +29,7 @@ class Cluster {
     records_.push_back(std::move(record));
     Offer offer;
     offer.worker = &records_.back();
-    offer.usable = offer.present = true;
+    offer.usable = offer.present = offer.connected = true;
     offers_.push_back(std::move(offer));
     return offers_.back();
   }

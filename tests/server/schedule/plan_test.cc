@@ -153,6 +153,10 @@ TEST(PlanTest, ABusyOrSilentFleetIsNotAnImpossibleOne) {
   EXPECT_EQ(cluster.Plan().waiting.at(0).reason, JobReason::kNoFreeDevices);
   cluster.offers()[0].present = false;
   EXPECT_EQ(cluster.Plan().waiting.at(0).reason, JobReason::kNoWorkers);
+  EXPECT_EQ(cluster.Plan().waiting[0].message,
+            "no worker takes new work: 1 is draining or stopping");
+  cluster.offers()[0].connected = false;
+  EXPECT_EQ(cluster.Plan().waiting[0].message, "no worker is connected");
 }
 
 TEST(PlanTest, BackoffIsWaitedOutWithoutHoldingUpOthers) {

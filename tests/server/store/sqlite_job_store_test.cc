@@ -14,6 +14,8 @@
 #include <fstream>
 #include <random>
 
+#include "absl/strings/str_cat.h"
+#include "server/store/schema.h"
 #include "tests/conformance/job_samples.h"
 #include "tests/server/store/fault_vfs.h"
 #include "tests/server/temp_folder.h"
@@ -83,11 +85,32 @@ TEST_F(SqliteJobStoreTest, ANewerSchemaIsRefusedAndLeftAlone) {
   store_.reset();
   {
     auto raw = Connection::Open({.path = db_});
-    ASSERT_TRUE((*raw)->Execute("PRAGMA user_version = 2").ok());
+    ASSERT_TRUE((*raw)
+                    ->Execute(absl::StrCat("PRAGMA user_version = ",
+                                           kSchemaVersion + 1))
+                    .ok());
   }
   const absl::Status status = Open();
   EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
   EXPECT_THAT(std::string(status.message()), HasSubstr("newer"));
+}
+
+TEST_F(SqliteJobStoreTest, AnOlderSchemaGetsWhatItLacks) {
+  ASSERT_TRUE(Open().ok());
+  SampleJob sample(1);
+  ASSERT_TRUE(store_->Commit({.jobs = {sample.Begin()}}).ok());
+  store_.reset();
+  {
+    auto raw = Connection::Open({.path = db_});
+    ASSERT_TRUE(
+        (*raw)->Execute("DROP TABLE deletions; PRAGMA user_version = 1").ok());
+  }
+  ASSERT_TRUE(Open().ok());
+  EXPECT_EQ(NumEvents(sample), 1);
+  EXPECT_TRUE(store_->Commit({.deletions = {{"r", sample.id()}}}).ok());
+  EXPECT_EQ(store_->FindDeletion("r").value(), sample.id());
+  store_.reset();
+  EXPECT_TRUE(Open().ok()) << "once";
 }
 
 TEST_F(SqliteJobStoreTest, AForeignDatabaseIsRefused) {
@@ -177,7 +200,11 @@ TEST_F(SqliteJobStoreTest, AFullDiskRefusesWritesAndRecovers) {
   EXPECT_EQ(store_->Commit({.jobs = {next}}).code(),
             absl::StatusCode::kResourceExhausted);
   EXPECT_EQ(NumEvents(sample), 1) << "reading works, nothing was written";
+  EXPECT_EQ(store_->Probe().code(), absl::StatusCode::kResourceExhausted);
   disk_.FailAllWrites(FaultVfs::Fault::kNone);
+  const int num_syncs = disk_.num_syncs();
+  EXPECT_TRUE(store_->Probe().ok());
+  EXPECT_GT(disk_.num_syncs(), num_syncs) << "it wrote something";
   EXPECT_TRUE(store_->Commit({.jobs = {next}}).ok());
   EXPECT_EQ(NumEvents(sample), 12);
 }

@@ -39,12 +39,22 @@ class FakeRunner final : public process::RankRunner {
   RankStatus Observe(const std::string& rank_dir) override {
     return ranks[rank_dir];
   }
+  bool GiveUp(const std::string& rank_dir) override {
+    if (!may_give_up) return false;
+    given_up.insert(rank_dir);
+    RankStatus& rank = ranks[rank_dir];
+    rank.phase = Phase::kEnded;
+    rank.exit.exit_code = 71;
+    rank.exit.stopped = true;
+    return true;
+  }
   void Stop(const std::string& rank_dir) override { stopped.insert(rank_dir); }
   void Kill(const std::string& rank_dir) override { killed.insert(rank_dir); }
   void Forget(const std::string&) override {}
   void Send(const std::string& rank_dir,
             const link::Command& command) override {
     sent[rank_dir] = command;
+    names_sent.push_back(command.name);
   }
 
   void End(const std::string& dir, int code, int64_t end = 1) {
@@ -57,12 +67,15 @@ class FakeRunner final : public process::RankRunner {
 
   std::string fail_starts;
   bool keepers_come_up = true;
+  bool may_give_up = true;
   std::vector<std::string> started;
   std::map<std::string, bool> had_socket;
   std::map<std::string, RankStatus> ranks;
   std::set<std::string> stopped;
   std::set<std::string> killed;
+  std::set<std::string> given_up;
   std::map<std::string, link::Command> sent;
+  std::vector<std::string> names_sent;
 };
 
 class FakeSpool final : public Spool {
@@ -74,9 +87,11 @@ class FakeSpool final : public Spool {
     ended.insert(absl::StrCat(attempt, "#", rank));
   }
   bool IsDrained(const std::string&) override { return drained; }
+  int64_t Acknowledged(const std::string&) override { return acknowledged; }
   void Remove(const std::string& attempt) override { removed.insert(attempt); }
 
   bool drained = false;
+  int64_t acknowledged = 0;
   std::set<std::string> added;
   std::set<std::string> ended;
   std::set<std::string> removed;
@@ -247,6 +262,160 @@ TEST_F(Core, AKeeperThatNeverShowsUpIsAFailedStart) {
   EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
 }
 
+TEST_F(Core, AKeeperThatShowsUpLateIsNotLetIn) {
+  runner_.keepers_come_up = false;
+  Want({Wanted("a", 1, 1)});
+  Step(absl::Seconds(61));
+  EXPECT_THAT(runner_.given_up, testing::ElementsAre(RankDir(0)));
+}
+
+TEST_F(Core, AKeeperThatIsJustComingUpAtTheDeadlineIsEnded) {
+  runner_.keepers_come_up = false;
+  runner_.may_give_up = false;
+  Want({Wanted("a", 2, 2)});
+  runner_.ranks[RankDir(1)].phase = Phase::kRunning;
+  DesiredAttempt stop = Wanted("a", 2, 2);
+  stop.run = false;
+  stop.stop_reason = AttemptReason::kCancelled;
+  Want({stop});
+  runner_.End(RankDir(1), 75);
+  Step(absl::Seconds(61));
+  EXPECT_EQ(Observed().state, AttemptState::kStopping) << "one is coming up";
+  runner_.ranks[RankDir(0)].phase = Phase::kRunning;
+  Step(absl::Seconds(2));
+  EXPECT_THAT(runner_.stopped, testing::Contains(RankDir(0)));
+  runner_.End(RankDir(0), 75);
+  Step();
+  EXPECT_EQ(Observed().state, AttemptState::kEnded);
+}
+
+TEST_F(Core, ACancelDoesNotWaitForKeepersThatAreNotThere) {
+  runner_.keepers_come_up = false;
+  Want({Wanted("a", 1, 1)});
+  DesiredAttempt stop = Wanted("a", 1, 1);
+  stop.run = false;
+  stop.stop_reason = AttemptReason::kCancelled;
+  Want({stop});
+  EXPECT_EQ(Observed().state, AttemptState::kEnded);
+  EXPECT_EQ(Observed().reason, AttemptReason::kCancelled);
+}
+
+TEST_F(Core, RanksWaitUntilEveryAgentIsReady) {
+  DesiredAttempt wanted = Wanted("a", 1, 2);
+  wanted.start = false;
+  wanted.files = {{.path = "train.py", .sha256 = "00"}};
+  Want({wanted});
+  EXPECT_FALSE(Observed().ready);
+  core_->FetchDone("jobs/a/attempts/1", absl::OkStatus());
+  Step();
+  EXPECT_TRUE(Observed().ready);
+  EXPECT_THAT(runner_.started, IsEmpty());
+  wanted.start = true;
+  Want({wanted});
+  EXPECT_EQ(runner_.started.size(), 1U);
+}
+
+TEST_F(Core, ASilentTrainerHangs) {  // P-115
+  DesiredAttempt wanted = Wanted("a", 2, 2);
+  wanted.spec.hang_after = 60;
+  Want({wanted});
+  Step(absl::Seconds(59));
+  Append(link::EventsPath(RankDir(0)), "{}\n");
+  Step(absl::Seconds(59));
+  EXPECT_EQ(Observed().state, AttemptState::kRunning);
+  // What libraries print, and what another rank says, is no sign of life.
+  Append(link::LogPath(RankDir(0)), "waiting\n");
+  Append(link::EventsPath(RankDir(1)), "{}\n");
+  Step(absl::Seconds(61));
+  EXPECT_EQ(Observed().state, AttemptState::kStopping);
+  EXPECT_EQ(Observed().reason, AttemptReason::kHang);
+  EXPECT_EQ(Observed().message,
+            "job a attempt 1 on host-a rank 0: hangs, it gave no sign of life "
+            "for 1m (limits.hang_after); stacks of its ranks are in their "
+            "logs");
+  EXPECT_THAT(runner_.names_sent, testing::ElementsAre("stacks", "stacks"));
+  EXPECT_EQ(runner_.stopped.size(), 2U);
+  for (const int rank : {0, 1}) runner_.End(RankDir(rank), 75);
+  Step();
+  EXPECT_EQ(Observed().state, AttemptState::kEnded);
+  EXPECT_EQ(Observed().reason, AttemptReason::kHang);
+}
+
+TEST_F(Core, ACommandThatPrintsLives) {
+  DesiredAttempt wanted = Wanted("a", 1, 1);
+  wanted.spec.experiment_json.clear();
+  wanted.spec.command = {"train"};
+  wanted.spec.hang_after = 60;
+  Want({wanted});
+  for (int i = 0; i < 5; ++i) {
+    Step(absl::Seconds(40));
+    Append(link::LogPath(RankDir(0)), "step\n");
+    Step();
+  }
+  EXPECT_EQ(Observed().state, AttemptState::kRunning);
+  Step(absl::Seconds(61));
+  EXPECT_EQ(Observed().reason, AttemptReason::kHang);
+  EXPECT_THAT(runner_.names_sent, IsEmpty());
+}
+
+TEST_F(Core, OnlyTheAgentOfRankZeroCallsItAHang) {
+  DesiredAttempt wanted = Wanted("a", 1, 2, /*first_rank=*/1);
+  wanted.spec.rendezvous = "node-b:1";
+  wanted.spec.hang_after = 60;
+  Want({wanted});
+  Step(absl::Hours(1));
+  EXPECT_EQ(Observed().state, AttemptState::kRunning);
+  wanted.run = false;
+  wanted.stop_reason = AttemptReason::kHang;
+  Want({wanted});
+  EXPECT_THAT(runner_.names_sent, testing::ElementsAre("stacks"));
+}
+
+TEST_F(Core, TheHangLimitIsKnownAfterARestart) {
+  DesiredAttempt wanted = Wanted("a", 1, 1);
+  wanted.spec.hang_after = 60;
+  Want({wanted});
+  Restart();
+  Step(absl::Seconds(1));
+  Step(absl::Seconds(61));
+  EXPECT_EQ(Observed().reason, AttemptReason::kHang);
+}
+
+TEST_F(Core, AnAttemptWhoseLinesNobodyTakesIsEndedAndSaysWhy) {
+  Want({Wanted("a", 1, 1)});
+  core_->SpoolBroken("jobs/a/attempts/1", "rank 0: log is not taken", false);
+  Step();
+  EXPECT_EQ(Observed().state, AttemptState::kRunning);
+  EXPECT_THAT(Observed().problems,
+              testing::ElementsAre(HasSubstr("log is not taken")));
+  core_->SpoolBroken("jobs/a/attempts/1", "rank 0: events.jsonl was cut", true);
+  Step();
+  EXPECT_EQ(Observed().state, AttemptState::kStopping);
+  EXPECT_EQ(Observed().reason, AttemptReason::kRankLost);
+  EXPECT_THAT(Observed().message, HasSubstr("events.jsonl was cut"));
+  EXPECT_EQ(Observed().problems.size(), 2U);
+}
+
+TEST_F(Core, TellsHowFarAnEndedAttemptIsHandedIn) {
+  Want({Wanted("a", 1, 1)});
+  spool_.acknowledged = 5;
+  EXPECT_EQ(Observed().acknowledged_bytes, 0);
+  runner_.End(RankDir(0), 0);
+  Step();
+  EXPECT_EQ(Observed().acknowledged_bytes, 5);
+}
+
+TEST_F(Core, ANodeThatCannotLoadTheTrainerIsNotABadSpec) {
+  Want({Wanted("a", 1, 1)});
+  Append(link::LogPath(RankDir(0)), "libtorch.so: cannot open\n");
+  runner_.End(RankDir(0), 127);
+  Step();
+  EXPECT_EQ(Observed().reason, AttemptReason::kRankLost);
+  EXPECT_THAT(Observed().message,
+              HasSubstr("exit code 127 (this node cannot load the trainer): "
+                        "libtorch.so: cannot open"));
+}
+
 TEST_F(Core, EndsCompletedOnlyWhenEveryRankIsDone) {
   Want({Wanted("a", 2, 2)});
   runner_.End(RankDir(1), 0);
@@ -375,6 +544,7 @@ TEST_F(Core, ARefusedAttemptIsEndedAndCountsAsDrained) {
 TEST_F(Core, RenewsLeasesWhileTheCoordinatorHearsOfUs) {
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
+  core_->RenewLeases(now_);
   Want({wanted});
   core_->RenewLeases(now_);
   EXPECT_EQ(runner_.sent[RankDir(0)].name, "lease");
@@ -387,7 +557,48 @@ TEST_F(Core, RenewsLeasesWhileTheCoordinatorHearsOfUs) {
   EXPECT_THAT(runner_.killed, IsEmpty());
 }
 
+TEST_F(Core, TheFirstLeaseCountsFromTheLastWordOfTheCoordinator) {
+  core_->RenewLeases(now_);
+  const absl::Time renewed = now_;
+  DesiredAttempt wanted = Wanted("a", 1, 1);
+  wanted.spec.self_fence_after = 96;
+  // It was long on its way.
+  Step(absl::Seconds(90));
+  Want({wanted});
+  const auto spec =
+      link::FromJson(*link::ReadFile(link::SpecPath(AttemptDir())));
+  EXPECT_EQ(spec.lease_end_ns, absl::ToUnixNanos(renewed + absl::Seconds(96)));
+  Step(absl::Seconds(7));
+  EXPECT_THAT(runner_.killed, testing::ElementsAre(RankDir(0)));
+}
+
+TEST_F(Core, NothingStartsUnderALeaseThatIsOver) {
+  core_->RenewLeases(now_);
+  DesiredAttempt wanted = Wanted("a", 1, 1);
+  wanted.spec.self_fence_after = 96;
+  Step(absl::Seconds(97));
+  Want({wanted});
+  EXPECT_THAT(runner_.started, IsEmpty());
+  core_->RenewLeases(now_);
+  Step();
+  EXPECT_EQ(runner_.started.size(), 1U);
+}
+
+TEST_F(Core, ALeaseThatEndsWhileFilesAreFetchedStartsNothing) {
+  core_->RenewLeases(now_);
+  DesiredAttempt wanted = Wanted("a", 1, 1);
+  wanted.spec.self_fence_after = 96;
+  wanted.files = {{.path = "train.py", .sha256 = "00"}};
+  Want({wanted});
+  Step(absl::Seconds(97));
+  core_->FetchDone("jobs/a/attempts/1", absl::OkStatus());
+  Step();
+  EXPECT_THAT(runner_.started, IsEmpty());
+  EXPECT_EQ(Observed().reason, AttemptReason::kWorkerLost);
+}
+
 TEST_F(Core, KillsAtTheEndOfTheLease) {
+  core_->RenewLeases(now_);
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
   Want({wanted});

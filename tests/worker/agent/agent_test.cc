@@ -198,6 +198,17 @@ TEST_F(AgentTest, TrainingGoesOnWhileTheCoordinatorIsAway) {
   EXPECT_EQ(coordinator_.Log(Name("a")), "end\n");
 }
 
+TEST_F(AgentTest, AStoppedProcessIsEndedAsHangingAndLeavesNothing) {
+  StartAgent();
+  DesiredAttempt wanted = Script("a", "echo $$ > up; kill -STOP $$");
+  wanted.spec.hang_after = 0.5;
+  wanted.spec.stop_grace = 0.2;
+  coordinator_.Want({wanted});
+  const int64_t rank = WaitForNumber(AttemptDir("a") + "/files/up");
+  EXPECT_EQ(WaitForDrained("a").reason, AttemptReason::kHang);
+  EXPECT_FALSE(ProcessExists(rank));
+}
+
 TEST_F(AgentTest, AKilledRankIsLost) {
   StartAgent(/*warm=*/true);
   coordinator_.Want({Script("a", "echo $$ > up; exec sleep 1000")});
@@ -278,6 +289,54 @@ TEST_F(AgentTest, ManyAttemptsLeaveNoFileOpen) {
   }
   coordinator_.Want({});
   EXPECT_TRUE(WaitFor([&] { return NumOpenFiles() <= before; }));
+}
+
+TEST_F(AgentTest, AStoppingAgentSaysSoBeforeItsAttemptsHaveEnded) {
+  StartAgent();
+  coordinator_.Want(
+      {Script("a",
+              "trap 'while [ ! -e go ]; do sleep 0.01; done; exit 75' "
+              "TERM; echo $$ > up; while :; do sleep 0.01; done")});
+  WaitForNumber(AttemptDir("a") + "/files/up");
+  EXPECT_FALSE(coordinator_.stopping());
+  agent_->Stop(/*end_attempts=*/true);
+  EXPECT_TRUE(WaitFor([&] { return coordinator_.stopping(); }));
+  EXPECT_NE(coordinator_.Observed(Name("a")).state, AttemptState::kEnded);
+  Append(AttemptDir("a") + "/files/go", "now");
+}
+
+TEST_F(AgentTest, AnAgentThatLeavesItsAttemptsSaysSo) {
+  StartAgent();
+  ASSERT_TRUE(WaitFor([&] { return coordinator_.num_registrations() == 1; }));
+  StopAgent(/*end_attempts=*/false);
+  EXPECT_TRUE(coordinator_.stopping());
+}
+
+TEST_F(AgentTest, AWorkFolderIsKnownByItsIdUntilItIsEmptied) {
+  StartAgent();
+  ASSERT_TRUE(WaitFor([&] { return coordinator_.num_registrations() == 1; }));
+  const std::string first = coordinator_.folder_id();
+  EXPECT_EQ(first.size(), 32U);
+  StopAgent(/*end_attempts=*/true);
+  StartAgent(/*warm=*/false, "two");
+  ASSERT_TRUE(WaitFor([&] { return coordinator_.num_registrations() == 2; }));
+  EXPECT_EQ(coordinator_.folder_id(), first);
+  StopAgent(/*end_attempts=*/true);
+  std::filesystem::remove_all(dir_ / "work/attempts");
+  StartAgent(/*warm=*/false, "three");
+  ASSERT_TRUE(WaitFor([&] { return coordinator_.num_registrations() == 3; }));
+  EXPECT_NE(coordinator_.folder_id(), first);
+}
+
+TEST_F(AgentTest, ASilentCommandIsEndedAsHanging) {
+  StartAgent();
+  DesiredAttempt wanted =
+      Script("a", "echo working; exec sleep 1000", 1, /*is_command=*/true);
+  wanted.spec.hang_after = 0.5;
+  coordinator_.Want({wanted});
+  const ObservedAttempt ended = WaitForDrained("a");
+  EXPECT_EQ(ended.reason, AttemptReason::kHang);
+  EXPECT_THAT(ended.message, HasSubstr("no sign of life for 500ms"));
 }
 
 }  // namespace

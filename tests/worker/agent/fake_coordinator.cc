@@ -33,6 +33,21 @@ void FakeCoordinator::RefuseAttempt(const std::string& attempt) {
   refused_.insert(attempt);
 }
 
+void FakeCoordinator::TakeNoLines() {
+  const absl::MutexLock lock(&mutex_);
+  takes_no_lines_ = true;
+}
+
+bool FakeCoordinator::stopping() {
+  const absl::MutexLock lock(&mutex_);
+  return stopping_;
+}
+
+std::string FakeCoordinator::folder_id() {
+  const absl::MutexLock lock(&mutex_);
+  return folder_id_;
+}
+
 void FakeCoordinator::LimitLogs(int64_t bytes) {
   const absl::MutexLock lock(&mutex_);
   log_limit_ = bytes;
@@ -86,34 +101,36 @@ absl::Status FakeCoordinator::Admit(const WorkerInfo& worker) {
   return absl::OkStatus();
 }
 
-void FakeCoordinator::TakeIn(const std::vector<ObservedAttempt>& observed) {
+void FakeCoordinator::TakeIn(const AgentReport& report) {
+  stopping_ = report.stopping;
   observed_.clear();
-  for (const ObservedAttempt& attempt : observed) {
+  for (const ObservedAttempt& attempt : report.attempts) {
     observed_[attempt.name] = attempt;
   }
 }
 
 absl::StatusOr<Registered> FakeCoordinator::Register(
-    const WorkerInfo& worker, const std::vector<ObservedAttempt>& observed) {
+    const WorkerInfo& worker, const AgentReport& report) {
   const absl::MutexLock lock(&mutex_);
   const absl::Status admitted = Admit(worker);
   if (!admitted.ok() && admitted.code() != absl::StatusCode::kNotFound) {
     return admitted;
   }
   incarnation_ = worker.incarnation;
+  folder_id_ = worker.folder_id;
   ++num_registrations_;
-  TakeIn(observed);
+  TakeIn(report);
   return Registered{.heartbeat_interval = absl::Milliseconds(50),
                     .desired = desired_,
                     .cluster_id = "fake"};
 }
 
 absl::StatusOr<DesiredState> FakeCoordinator::Heartbeat(
-    const WorkerInfo& worker, const std::vector<ObservedAttempt>& observed) {
+    const WorkerInfo& worker, const AgentReport& report) {
   const absl::MutexLock lock(&mutex_);
   if (absl::Status admitted = Admit(worker); !admitted.ok()) return admitted;
   ++num_heartbeats_;
-  TakeIn(observed);
+  TakeIn(report);
   return desired_;
 }
 
@@ -147,7 +164,7 @@ absl::StatusOr<int64_t> FakeCoordinator::ReportEvents(
   if (refused_.count(attempt) > 0) {
     return absl::FailedPreconditionError("not the current attempt");
   }
-  if (lines.empty() || lines.back() != '\n') {
+  if (takes_no_lines_ || lines.empty() || lines.back() != '\n') {
     return absl::InvalidArgumentError("a torn line");
   }
   std::string& known = events_[{attempt, rank}];

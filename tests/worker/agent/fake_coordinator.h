@@ -29,6 +29,8 @@ class FakeCoordinator final : public Transport {
   // A newer agent took the name.
   void Supersede();
   void RefuseAttempt(const std::string& attempt);
+  // Answers InvalidArgument to every line from now on.
+  void TakeNoLines();
   void LimitLogs(int64_t bytes);
   void AddFile(const std::string& sha256, const std::string& content);
   // Lets a new agent come after the last one's Shutdown.
@@ -38,17 +40,19 @@ class FakeCoordinator final : public Transport {
   std::string Log(const std::string& attempt, int rank = 0);
   // The newest observation; state kEnded with an empty name: never seen.
   ObservedAttempt Observed(const std::string& attempt);
+  // Whether the agent last said so.
+  bool stopping();
+  // Of the last registration.
+  std::string folder_id();
   int num_registrations();
   int num_heartbeats();
 
   // ---- Transport ----------------------------------------------------------
 
-  absl::StatusOr<Registered> Register(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) override;
-  absl::StatusOr<DesiredState> Heartbeat(
-      const WorkerInfo& worker,
-      const std::vector<ObservedAttempt>& observed) override;
+  absl::StatusOr<Registered> Register(const WorkerInfo& worker,
+                                      const AgentReport& report) override;
+  absl::StatusOr<DesiredState> Heartbeat(const WorkerInfo& worker,
+                                         const AgentReport& report) override;
   absl::Status WatchDesired(
       const WorkerInfo& worker,
       const std::function<void(DesiredState)>& changed) override;
@@ -70,8 +74,7 @@ class FakeCoordinator final : public Transport {
 
   absl::Status Admit(const WorkerInfo& worker)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
-  void TakeIn(const std::vector<ObservedAttempt>& observed)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
+  void TakeIn(const AgentReport& report) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mutex_);
 
   absl::Mutex mutex_;
   DesiredState desired_ ABSL_GUARDED_BY(mutex_);
@@ -85,6 +88,9 @@ class FakeCoordinator final : public Transport {
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
   bool superseded_ ABSL_GUARDED_BY(mutex_) = false;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
+  bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string folder_id_ ABSL_GUARDED_BY(mutex_);
+  bool takes_no_lines_ ABSL_GUARDED_BY(mutex_) = false;
   int num_registrations_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_heartbeats_ ABSL_GUARDED_BY(mutex_) = 0;
 };

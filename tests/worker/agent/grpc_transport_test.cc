@@ -37,6 +37,7 @@ v1::DesiredState FullState() {
   attempt.add_resume()->set_path("/c/2");
   attempt.add_resume()->set_path("/c/1");
   attempt.mutable_self_fence_after()->set_seconds(96);
+  attempt.set_start(true);
   v1::JobSpec& spec = *attempt.mutable_spec();
   spec.set_display_name("digits");
   spec.mutable_resources()->set_cpus(4);
@@ -44,6 +45,7 @@ v1::DesiredState FullState() {
   spec.mutable_resources()->set_memory_bytes(1 << 30);
   spec.mutable_checkpoints()->mutable_every()->set_steps(50);
   spec.mutable_checkpoints()->set_keep_last(9);
+  spec.mutable_limits()->mutable_hang_after()->set_seconds(1800);
   spec.set_experiment_json("{\"seed\": 1}");
   (*spec.mutable_env())["A"] = "b";
   v1::FileRef& file = *spec.add_files();
@@ -147,13 +149,18 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
                       .model = "H200",
                       .memory_bytes = 5}};
   worker_.catalogue_json = "{}";
-  const auto answer =
-      transport_->Register(worker_, {{.name = "jobs/a/attempts/1",
-                                      .state = AttemptState::kEnded,
-                                      .ranks = {{.rank = 1, .exit_code = 70}},
-                                      .reason = AttemptReason::kOomHost,
-                                      .message = "m",
-                                      .drained = true}});
+  worker_.folder_id = "folder";
+  const ObservedAttempt attempt_seen{.name = "jobs/a/attempts/1",
+                                     .state = AttemptState::kEnded,
+                                     .ranks = {{.rank = 1, .exit_code = 70}},
+                                     .reason = AttemptReason::kOomHost,
+                                     .message = "m",
+                                     .drained = true,
+                                     .ready = true,
+                                     .acknowledged_bytes = 9,
+                                     .problems = {"p"}};
+  const auto answer = transport_->Register(
+      worker_, {.attempts = {attempt_seen}, .stopping = true});
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->heartbeat_interval, absl::Seconds(3));
 
@@ -166,10 +173,16 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
   EXPECT_EQ(sent.observed(0).ranks(0).exit_code(), 70);
   EXPECT_FALSE(sent.observed(0).ranks(0).has_term_signal());
   EXPECT_TRUE(sent.observed(0).drained());
+  EXPECT_TRUE(sent.observed(0).ready());
+  EXPECT_EQ(sent.observed(0).acknowledged_bytes(), 9);
+  EXPECT_EQ(sent.observed(0).problems(0), "p");
+  EXPECT_EQ(sent.work_dir_id(), "folder");
+  EXPECT_TRUE(sent.stopping());
 
   ASSERT_EQ(answer->desired.attempts.size(), 1U);
   const DesiredAttempt& attempt = answer->desired.attempts[0];
   EXPECT_EQ(attempt.name, "jobs/7f3a/attempts/2");
+  EXPECT_TRUE(attempt.start);
   EXPECT_EQ(attempt.files.at(0).path, "train.py");
   EXPECT_TRUE(attempt.files.at(0).executable);
   const link::AttemptSpec& spec = attempt.spec;
@@ -191,6 +204,7 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
   EXPECT_EQ(spec.checkpoints.keep_best, 1);
   EXPECT_EQ(spec.self_fence_after, 96);
   EXPECT_EQ(spec.stop_grace, 12);
+  EXPECT_EQ(spec.hang_after, 1800);
   EXPECT_EQ(spec.experiment_json, "{\"seed\": 1}");
   EXPECT_EQ(spec.env.at("A"), "b");
 }
@@ -200,6 +214,7 @@ TEST_F(GrpcTransportTest, CountsItsCallsAndKeepsCodes) {
   EXPECT_EQ(transport_->Heartbeat(worker_, {}).status().code(),
             absl::StatusCode::kAborted);
   EXPECT_EQ(service_.heartbeat.sequence(), 2);
+  EXPECT_FALSE(service_.heartbeat.stopping());
 }
 
 TEST_F(GrpcTransportTest, CarriesLinesAndAnyLogBytes) {

@@ -34,8 +34,8 @@ class SessionTest : public ::testing::Test {
     session_.reset();
   }
 
-  static std::vector<ObservedAttempt> One(AttemptState state) {
-    return {{.name = "jobs/a/attempts/1", .state = state}};
+  static AgentReport One(AttemptState state) {
+    return {.attempts = {{.name = "jobs/a/attempts/1", .state = state}}};
   }
 
   FakeCoordinator coordinator_;

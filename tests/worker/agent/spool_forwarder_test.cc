@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/synchronization/mutex.h"
 #include "tests/worker/agent/fake_coordinator.h"
 #include "tests/worker/process/attempt_fixture.h"
 #include "worker/link/attempt_folder.h"
@@ -36,6 +37,12 @@ class Forwarder : public ::testing::Test {
         SpoolForwarder::Callbacks{
             .drained = [] {},
             .refused = [this](const std::string&) { ++refusals_; },
+            .broken =
+                [this](const std::string&, const std::string& problem,
+                       bool lines) {
+                  const absl::MutexLock lock(&mutex_);
+                  (lines ? lines_broken_ : log_broken_) += problem;
+                },
             .stale = [this](const absl::Status&) { ++stale_; }});
   }
 
@@ -50,7 +57,19 @@ class Forwarder : public ::testing::Test {
     return WaitFor([&] { return forwarder_->IsDrained(kAttempt); });
   }
 
+  std::string LinesBroken() {
+    const absl::MutexLock lock(&mutex_);
+    return lines_broken_;
+  }
+  std::string LogBroken() {
+    const absl::MutexLock lock(&mutex_);
+    return log_broken_;
+  }
+
   const TempDir dir_;
+  absl::Mutex mutex_;
+  std::string lines_broken_;
+  std::string log_broken_;
   FakeCoordinator coordinator_;
   WorkerInfo worker_;
   std::atomic<int> refusals_{0};
@@ -176,6 +195,45 @@ TEST_F(Forwarder, AFileThatWasCutDoesNotKeepTheAttemptForEver) {
 
 TEST_F(Forwarder, AnUnknownAttemptIsDrained) {
   EXPECT_TRUE(forwarder_->IsDrained("jobs/x/attempts/1"));
+}
+
+TEST_F(Forwarder, LinesThatAreNotTakenAreTold) {
+  coordinator_.TakeNoLines();
+  Append(events_path(), "{}\n");
+  forwarder_->Add(kAttempt, 0, rank_dir());
+  forwarder_->SetEnded(kAttempt, 0);
+  EXPECT_TRUE(IsDrainedSoon());
+  EXPECT_EQ(LinesBroken(),
+            "rank 0: events.jsonl is not taken from byte 0 on: a torn line");
+}
+
+TEST_F(Forwarder, ACutFileIsTold) {
+  Append(events_path(), "{\"a\":1}\n");
+  forwarder_->Add(kAttempt, 0, rank_dir());
+  ASSERT_TRUE(EventsBecome("{\"a\":1}\n"));
+  std::filesystem::resize_file(events_path(), 3);
+  EXPECT_TRUE(WaitFor([&] { return !LinesBroken().empty(); }));
+  EXPECT_EQ(LinesBroken(),
+            "rank 0: events.jsonl was cut: it is shorter than the 8 bytes that "
+            "were handed in");
+}
+
+TEST_F(Forwarder, ALogThatCannotBeReadIsToldOnceItIsGivenUp) {
+  std::filesystem::create_directories(log_path());
+  forwarder_->Add(kAttempt, 0, rank_dir());
+  forwarder_->SetEnded(kAttempt, 0);
+  EXPECT_TRUE(IsDrainedSoon());
+  EXPECT_EQ(LogBroken(), "rank 0: log cannot be read: log: Is a directory");
+  EXPECT_EQ(LinesBroken(), "");
+}
+
+TEST_F(Forwarder, CountsWhatIsAcknowledged) {
+  Append(events_path(), "{}\n");
+  Append(log_path(), "12345");
+  forwarder_->Add(kAttempt, 0, rank_dir());
+  EXPECT_TRUE(
+      WaitFor([&] { return forwarder_->Acknowledged(kAttempt) == 3 + 5; }));
+  EXPECT_EQ(forwarder_->Acknowledged("another"), 0);
 }
 
 }  // namespace

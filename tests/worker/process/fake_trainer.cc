@@ -30,6 +30,23 @@ int RunScript(const RankRequest& request) {
   return 71;
 }
 
+// A warm parent whose forks fail: takes requests and refuses each.
+int RefuseAll(int socket_fd) {
+  constexpr char kReady[] = R"({"ready": true})";
+  if (write(socket_fd, kReady, sizeof kReady - 1) < 0) return 1;
+  char request[4096];
+  ssize_t n = 0;
+  // Reading drops the descriptor that comes along.
+  while ((n = read(socket_fd, request, sizeof request - 1)) > 0) {
+    request[n] = '\0';
+    const char* id = strstr(request, "\"id\":");
+    dprintf(STDOUT_FILENO, "refused\n");
+    dprintf(socket_fd, R"({"id": %d, "errno": 11})",
+            id == nullptr ? 0 : atoi(id + 5));
+  }
+  return 0;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -45,6 +62,9 @@ int main(int argc, char** argv) {
       return 0;
     }
     if (name == "--warm") {
+      if (getenv("TORCH_FAKE_CANNOT_FORK") != nullptr) {
+        return RefuseAll(atoi(value));
+      }
       return epochd::keeper::RunWarmParent(atoi(value), RunScript);
     }
     if (name == "--attempt-dir") request.attempt_dir = value;

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/process/local_rank_runner.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <signal.h>
+#include <sys/file.h>
 #include <sys/socket.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "tests/worker/process/attempt_fixture.h"
+#include "worker/process/keeper/keeper.h"
 #include "worker/process/keeper/process_tree.h"
 
 namespace epochd::process {
@@ -36,10 +41,16 @@ class LocalRunner : public ::testing::Test {
     return time_;
   }
 
+  // Starts ranks until one is forked from a warm parent.
   bool WaitForWarm(LocalRankRunner& runner) {
     return WaitFor([&] {
-      runner.Poll(Now());
-      return runner.is_warm();
+      const AttemptFolder probe(
+          dir_ / ("probe" + std::to_string(++num_probes_)),
+          ScriptExperiment("echo $STARTED"));
+      EXPECT_TRUE(runner.Start({.attempt_dir = probe.dir()}, false).ok());
+      WaitForPhase(runner, probe.rank_dir(), Phase::kEnded);
+      runner.Forget(probe.rank_dir());
+      return probe.log() == "warm\n";
     });
   }
 
@@ -55,6 +66,7 @@ class LocalRunner : public ::testing::Test {
   }
 
   const TempDir dir_;
+  int num_probes_ = 0;
   absl::Time time_ = absl::UnixEpoch();
 };
 
@@ -162,12 +174,95 @@ TEST_F(LocalRunner, StartsANewWarmParentWhenItDies) {
   const auto runner = Make(/*warm=*/true);
   ASSERT_TRUE(WaitForWarm(*runner));
   // The one child of this test that waits for requests.
-  for (const pid_t pid : keeper::Descendants(getpid())) kill(pid, SIGKILL);
-  ASSERT_TRUE(WaitFor([&] {
-    runner->Poll(Now());
-    return !runner->is_warm();
-  }));
+  const std::vector<pid_t> before = keeper::Descendants(getpid());
+  for (const pid_t pid : before) kill(pid, SIGKILL);
+  for (const pid_t pid : before) {
+    ASSERT_TRUE(WaitFor([&] {
+      runner->Poll(Now());
+      return !ProcessExists(pid);
+    }));
+  }
   EXPECT_TRUE(WaitForWarm(*runner));
+}
+
+// Tests run as root, whose forks no limit makes fail: the fake only says so.
+TEST_F(LocalRunner, AForkThatFailsInTheWarmParentIsMadeUpForCold) {
+  setenv("TORCH_FAKE_CANNOT_FORK", "1", 1);
+  const auto runner = Make(/*warm=*/true);
+  int number = 0;
+  EXPECT_TRUE(WaitFor([&] {
+    const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    EXPECT_EQ(listen(fd, 5), 0);
+    const AttemptFolder folder(
+        dir_ / std::to_string(++number),
+        ScriptExperiment("echo $STARTED; readlink /proc/self/fd/$LISTEN_FD"));
+    EXPECT_TRUE(
+        runner->Start({.attempt_dir = folder.dir(), .listen_fd = fd}, false)
+            .ok());
+    close(fd);
+    WaitForPhase(*runner, folder.rank_dir(), Phase::kEnded);
+    EXPECT_THAT(folder.log(), HasSubstr("cold\nsocket:["));
+    return Slurp(dir_ / "warm.log") == "refused\n";
+  }));
+  unsetenv("TORCH_FAKE_CANNOT_FORK");
+}
+
+TEST_F(LocalRunner, AWarmParentThatDiesOverARequestIsMadeUpForCold) {
+  const auto runner = Make(/*warm=*/true);
+  ASSERT_TRUE(WaitForWarm(*runner));
+  std::vector<pid_t> parents = keeper::Descendants(getpid());
+  for (const pid_t pid : parents) kill(pid, SIGSTOP);
+  const AttemptFolder folder(dir_ / "a", ScriptExperiment("echo $STARTED"));
+  ASSERT_TRUE(runner->Start({.attempt_dir = folder.dir()}, false).ok());
+  for (const pid_t pid : parents) kill(pid, SIGKILL);
+  WaitForPhase(*runner, folder.rank_dir(), Phase::kEnded);
+  EXPECT_EQ(folder.log(), "cold\n");
+}
+
+TEST_F(LocalRunner, AKeeperThatCannotForkIsReportedAtOnce) {
+  LocalRankRunner runner({.trainer = FAKE_TRAINER,
+                          .keeper = "/bin/false",
+                          .log_path = dir_ / "warm.log",
+                          .warm = false});
+  const AttemptFolder folder(dir_ / "a", ScriptExperiment("true"));
+  ASSERT_TRUE(runner.Start({.attempt_dir = folder.dir()}, false).ok());
+  const RankStatus status =
+      WaitForPhase(runner, folder.rank_dir(), Phase::kEnded);
+  EXPECT_EQ(status.exit.exit_code, 71);
+  EXPECT_FALSE(status.exit.stopped);
+  EXPECT_THAT(folder.log(), HasSubstr("the rank cannot be started: fork: "));
+}
+
+TEST_F(LocalRunner, ARankThatWasGivenUpIsNeverStarted) {
+  const auto runner = Make(/*warm=*/false);
+  const AttemptFolder folder(dir_ / "a", ScriptExperiment("echo lives"));
+  EXPECT_TRUE(runner->GiveUp(folder.rank_dir()));
+  const RankStatus status = runner->Observe(folder.rank_dir());
+  EXPECT_EQ(status.phase, Phase::kEnded);
+  EXPECT_TRUE(status.exit.stopped);
+  // Its keeper comes all the same.
+  const pid_t late = fork();
+  if (late == 0) {
+    _exit(keeper::RunKeeper({.attempt_dir = folder.dir()},
+                            [](const keeper::RankRequest&) { return 0; }));
+  }
+  int ended = 0;
+  ASSERT_EQ(waitpid(late, &ended, 0), late);
+  EXPECT_EQ(WEXITSTATUS(ended), 1);
+  EXPECT_EQ(folder.log(), "");
+  EXPECT_FALSE(link::ReadKeeper(folder.rank_dir()).has_value());
+}
+
+TEST_F(LocalRunner, ARankWhoseKeeperIsComingUpIsNotGivenUp) {
+  const auto runner = Make(/*warm=*/false);
+  const AttemptFolder folder(dir_ / "a", ScriptExperiment("true"));
+  // What a keeper does first.
+  const int lock =
+      open(folder.rank_dir().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX | LOCK_NB), 0);
+  EXPECT_FALSE(runner->GiveUp(folder.rank_dir()));
+  EXPECT_EQ(runner->Observe(folder.rank_dir()).phase, Phase::kAbsent);
+  close(lock);
 }
 
 TEST_F(LocalRunner, ManyStartsLeaveNoFileOpen) {

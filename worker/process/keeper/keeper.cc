@@ -95,7 +95,10 @@ class Watch {
       socket_ =
           std::make_unique<link::CommandSocket>(link::ControlPath(rank_dir_));
       if (spec.self_fence_after > 0) {
-        lease_end_ = Clock::now() + Seconds(spec.self_fence_after);
+        lease_end_ =
+            spec.lease_end_ns > 0
+                ? Clock::time_point(std::chrono::nanoseconds(spec.lease_end_ns))
+                : Clock::now() + Seconds(spec.self_fence_after);
       }
     }
   }

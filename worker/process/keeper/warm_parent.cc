@@ -29,8 +29,14 @@ void Say(int fd, const Json& message) {
   send(fd, text.data(), text.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
+int64_t NumberOr(const Json& json, const char* key, int64_t otherwise) {
+  const auto it = json.find(key);
+  return it != json.end() && it->is_number_integer() ? it->get<int64_t>()
+                                                     : otherwise;
+}
+
 // False: the agent's end is closed. `request.listen_fd` is ours to close.
-bool ReceiveRequest(int fd, std::optional<RankRequest>& request) {
+bool ReceiveRequest(int fd, int64_t& id, std::optional<RankRequest>& request) {
   request.reset();
   char data[kMaxMessage];
   iovec part{.iov_base = data, .iov_len = sizeof data};
@@ -51,6 +57,7 @@ bool ReceiveRequest(int fd, std::optional<RankRequest>& request) {
     memcpy(&listen_fd, CMSG_DATA(header), sizeof listen_fd);
   }
   const Json json = Json::parse(data, data + n, nullptr, false);
+  id = json.is_object() ? NumberOr(json, "id", 0) : 0;
   if (!json.is_object() || !json.contains("attempt_dir") ||
       !json.contains("rank") || !json.at("attempt_dir").is_string() ||
       !json.at("rank").is_number_integer()) {
@@ -69,19 +76,24 @@ bool ReceiveRequest(int fd, std::optional<RankRequest>& request) {
 int RunWarmParent(int socket_fd, const RankMain& rank_main) {
   prctl(PR_SET_NAME, "epochd-warm");
   Say(socket_fd, {{"ready", true}});
+  int64_t id = 0;
   std::optional<RankRequest> request;
-  while (ReceiveRequest(socket_fd, request)) {
-    if (!request) continue;
-    const int error = StartKeeper(*request, rank_main);
-    if (request->listen_fd >= 0) close(request->listen_fd);
-    Say(socket_fd, {{"rank", request->rank}, {"errno", error}});
+  while (ReceiveRequest(socket_fd, id, request)) {
+    int error = EINVAL;
+    if (request) {
+      error = StartKeeper(*request, rank_main);
+      if (request->listen_fd >= 0) close(request->listen_fd);
+    }
+    Say(socket_fd, {{"id", id}, {"errno", error}});
   }
   return 0;
 }
 
-bool SendRankRequest(int socket_fd, const RankRequest& request) {
-  const std::string text =
-      Json{{"attempt_dir", request.attempt_dir}, {"rank", request.rank}}.dump();
+bool SendRankRequest(int socket_fd, int64_t id, const RankRequest& request) {
+  const std::string text = Json{
+      {"id", id},
+      {"attempt_dir", request.attempt_dir},
+      {"rank", request.rank}}.dump();
   if (text.size() > kMaxMessage) {
     errno = EMSGSIZE;
     return false;
@@ -103,6 +115,22 @@ bool SendRankRequest(int socket_fd, const RankRequest& request) {
   }
   return sendmsg(socket_fd, &message, MSG_NOSIGNAL | MSG_DONTWAIT) ==
          static_cast<ssize_t>(text.size());
+}
+
+std::optional<WarmReply> ReceiveWarmReply(int socket_fd, bool& is_open) {
+  char message[512];
+  ssize_t n = 0;
+  do {
+    n = recv(socket_fd, message, sizeof message, MSG_DONTWAIT);
+  } while (n < 0 && errno == EINTR);
+  if (n < 0 && errno == EAGAIN) return std::nullopt;
+  is_open = n > 0;
+  if (n <= 0) return std::nullopt;
+  const Json json = Json::parse(message, message + n, nullptr, false);
+  if (!json.is_object()) return WarmReply{.error = EPROTO};
+  return WarmReply{.ready = json.contains("ready"),
+                   .id = NumberOr(json, "id", 0),
+                   .error = static_cast<int>(NumberOr(json, "errno", 0))};
 }
 
 }  // namespace epochd::keeper

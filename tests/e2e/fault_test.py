@@ -1,0 +1,120 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Faults of workers and nodes, each with what a user must then see."""
+
+import os
+import signal
+import unittest
+
+import cluster as e2e
+
+
+def command_job(script, extra=''):
+    """A command job, as text; `script` is for sh."""
+    quoted = script.replace("'", "''")
+    return f'''
+name: command
+resources: {{replicas: 1, device: cpu, cpus: 1}}
+{extra}
+command: [sh, -c, '{quoted}']
+'''
+
+
+def last_attempt(job):
+    return job['attempts'][-1]
+
+
+class FaultTest(unittest.TestCase):
+
+    def test_another_work_dir_starts_nothing_beside_what_may_run(self):
+        with e2e.Cluster() as cluster:
+            cluster.start()
+            begun = cluster.folder / 'begun'
+            # Each attempt looks whether one before it is still alive.
+            script = (f'for pid in $(cat {begun} 2>/dev/null); do '
+                      f'[ -d /proc/$pid ] && echo overlap >> {begun}.bad; '
+                      f'done; echo $$ >> {begun}; exec sleep 1000')
+            job = cluster.submit(cluster.write('job.yaml', command_job(
+                script, 'restart: {max: 3, worker_lost_after: 6s}')))
+            cluster.wait_state(job, 'JOB_STATE_RUNNING')
+            e2e.wait_for(begun.exists, 'the first attempt')
+            cluster.kill('w0')
+            cluster.start_worker(
+                'w0', work_dir=cluster.folder / 'work-emptied')
+            e2e.wait_for(lambda: len(begun.read_text().split()) == 2,
+                         'the second attempt')
+            self.assertFalse((cluster.folder / 'begun.bad').exists())
+            self.assertEqual(cluster.job(job)['attempts'][0]['reason'],
+                             'ATTEMPT_REASON_WORKER_LOST')
+            cluster.epochctl('job', 'cancel', job)
+            cluster.wait_state(job, 'JOB_STATE_CANCELLED')
+
+    def test_a_stopping_worker_is_not_given_its_own_job_again(self):
+        with e2e.Cluster() as cluster:
+            cluster.start_coordinator()
+            cluster.start_worker('w0', 2, '--stop-attempts-on-exit')
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=12, batch_size=4, every='100 steps')))
+            cluster.wait_state(job, 'JOB_STATE_RUNNING')
+            e2e.wait_for(lambda: any('checkpoint_saved' in event
+                                     for event in cluster.events(job)),
+                         'a checkpoint')
+            self.assertEqual(cluster.stop('w0'), 0)
+            stopped = cluster.wait_state(job, 'JOB_STATE_QUEUED')
+            self.assertEqual(len(stopped['attempts']), 1)
+            self.assertEqual(last_attempt(stopped)['reason'],
+                             'ATTEMPT_REASON_STOPPED_WITH_CHECKPOINT')
+            self.assertEqual(stopped.get('num_restarts', 0), 0)
+            cluster.start_worker('w0')
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
+            self.assertEqual(len(done['attempts']), 2)
+
+    def test_a_silent_command_hangs(self):
+        with e2e.Cluster() as cluster:
+            cluster.start()
+            job = cluster.submit(cluster.write('job.yaml', command_job(
+                'echo working; exec sleep 1000',
+                'restart: {max: 1, backoff: 1s}\nlimits: {hang_after: 2s}')))
+            failed = cluster.wait_state(job, 'JOB_STATE_FAILED')
+            self.assertEqual([a['reason'] for a in failed['attempts']],
+                             ['ATTEMPT_REASON_HANG'] * 2)
+            self.assertIn('no sign of life for 2s (limits.hang_after)',
+                          failed['message'])
+
+    def test_a_stopped_trainer_hangs_and_its_job_goes_on(self):
+        with e2e.Cluster() as cluster:
+            cluster.start()
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=12, batch_size=4, every='100 steps',
+                extra='limits: {hang_after: 5s}')))
+            cluster.wait_state(job, 'JOB_STATE_RUNNING')
+            rank, = e2e.wait_for(cluster.rank_processes, 'the rank')
+            os.kill(rank, signal.SIGSTOP)
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED', 180)
+            self.assertEqual(done['attempts'][0]['reason'],
+                             'ATTEMPT_REASON_HANG')
+            self.assertFalse(e2e.is_alive(rank))
+
+    def test_a_node_that_cannot_load_the_trainer_is_to_blame(self):
+        with e2e.Cluster() as cluster:
+            cluster.start_coordinator()
+            trainer = cluster.write('trainer', f'''#!/bin/sh
+case "$1" in --catalogue) exec {e2e.BIN.resolve()}/epochd-trainer "$@";; esac
+echo 'error while loading shared libraries: libtorch.so' >&2
+exit 127
+''')
+            trainer.chmod(0o755)
+            cluster.start_worker('w0', 2, '--trainer', trainer)
+            job = cluster.submit(cluster.write(
+                'job.yaml',
+                e2e.digits().replace('max: 20', 'max: 1')))
+            failed = cluster.wait_state(job, 'JOB_STATE_FAILED')
+            self.assertEqual(failed['reason'],
+                             'JOB_REASON_RESTARTS_EXHAUSTED')
+            self.assertEqual(last_attempt(failed)['reason'],
+                             'ATTEMPT_REASON_RANK_LOST')
+            self.assertIn('cannot load the trainer', failed['message'])
+            self.assertIn('libtorch.so', failed['message'])
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whose folder of attempts this is. The id is random, made with the folder and
+// kept in it, so an agent that knows it can say what runs there, and an agent
+// on another or emptied folder is told apart: it cannot.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace epochd::agent {
+
+// The file's name in <work-dir>/attempts, beside the attempts' folders.
+inline constexpr char kFolderId[] = "folder-id";
+
+// Reads the id, or makes one durably where there is none. Call with the
+// work-dir locked. UNAVAILABLE when it cannot be read or kept.
+absl::StatusOr<std::string> FolderId(const std::string& work_dir);
+
+// 128 random bits as hex.
+std::string RandomId();
+
+}  // namespace epochd::agent
