@@ -9,7 +9,38 @@
 #include <fstream>
 #include <stdexcept>
 
+#include "worker/engine/registry/build_scope.h"
+#include "worker/engine/registry/builtin.h"
+
 namespace epochd::engine::golden {
+namespace {
+
+const Registry& Builtins() {
+  static const Registry registry = [] {
+    Registry filled;
+    AddBuiltins(filled);
+    filled.Freeze();
+    return filled;
+  }();
+  return registry;
+}
+
+}  // namespace
+
+std::shared_ptr<Optimizer> BuildOptimizer(
+    const nlohmann::ordered_json& job,
+    const std::vector<NamedTensor>& targets) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  scope.SetOptimizerTargets("", targets);
+  return scope.MakeAs<Optimizer>(job, "experiment.optimizer");
+}
+
+std::shared_ptr<Scheduler> BuildScheduler(const nlohmann::ordered_json& job) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  return scope.MakeAs<Scheduler>(job, "experiment.lr_scheduler");
+}
 
 std::string Path(const std::string& file) {
   const char* source = std::getenv("EPOCHD_TEST_SOURCE_DIR");

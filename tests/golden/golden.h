@@ -7,11 +7,14 @@
 #include <torch/types.h>
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "worker/engine/core/model.h"
+#include "worker/engine/core/optimizer.h"
+#include "worker/engine/core/scheduler.h"
 
 namespace epochd::engine::golden {
 
@@ -27,6 +30,11 @@ std::vector<double> Doubles(const nlohmann::json& list);
 at::Tensor Fill(at::IntArrayRef shape, int64_t stream);
 // Fills parameters, then buffers.
 void FillModel(Model& model);
+
+// What a job file's mapping builds.
+std::shared_ptr<Optimizer> BuildOptimizer(
+    const nlohmann::ordered_json& job, const std::vector<NamedTensor>& targets);
+std::shared_ptr<Scheduler> BuildScheduler(const nlohmann::ordered_json& job);
 
 std::vector<double> Values(const at::Tensor& tensor);
 

@@ -3,7 +3,8 @@
 """Records what Python PyTorch computes, for the tests beside this file.
 
 Needs torch 2.11.0, torchvision 0.26.0, numpy and safetensors; writes the
-.json and .safetensors files of this folder. Run it again only to add cases:
+.json files of this folder, but for those of record_optimization.py. Run it
+again only to add cases:
 
     python tests/golden/record.py
 
@@ -76,103 +77,6 @@ def write(name, value):
     path = FOLDER / f"{name}.json"
     path.write_text(json.dumps(value, indent=None, separators=(",", ":"))
                     .replace('},"', '},\n"') + "\n")
-
-
-# ---- a loss curve ------------------------------------------------------------
-
-
-class Mlp(nn.Module):
-    def __init__(self, in_features, hidden, out_features):
-        super().__init__()
-        layers = []
-        for width in hidden:
-            layers += [nn.Linear(in_features, width), nn.ReLU()]
-            in_features = width
-        layers += [nn.Linear(in_features, out_features)]
-        self.net = nn.Sequential(*layers)
-
-    def forward(self, x):
-        return self.net(x)
-
-
-OPTIMIZERS = {
-    "sgd": lambda p: torch.optim.SGD(p, lr=0.05),
-    "sgd_nesterov": lambda p: torch.optim.SGD(
-        p, lr=0.05, momentum=0.9, weight_decay=1e-3, nesterov=True),
-    "sgd_dampening": lambda p: torch.optim.SGD(
-        p, lr=0.05, momentum=0.8, dampening=0.3),
-    "adam": lambda p: torch.optim.Adam(
-        p, lr=3e-3, betas=(0.5, 0.999), weight_decay=1e-2),
-    "adamw": lambda p: torch.optim.AdamW(p, lr=3e-3, weight_decay=0.01),
-    "adamw_amsgrad": lambda p: torch.optim.AdamW(p, lr=3e-3, amsgrad=True),
-}
-
-
-def record_loss_curves():
-    torch.manual_seed(7)
-    model = Mlp(16, [32, 16], 10)
-    initial = {k: v.clone() for k, v in model.state_dict().items()}
-    safetensors.torch.save_file(initial, FOLDER / "mlp.safetensors")
-    inputs = fill((160, 16), 1) * 4
-    targets = ((fill((160,), 2) + 0.5) * 10).to(torch.int64)
-    curves = {}
-    for name, make in OPTIMIZERS.items():
-        model.load_state_dict(initial)
-        optimizer = make(model.parameters())
-        losses = []
-        for step in range(50):
-            rows = slice(step * 32 % 160, step * 32 % 160 + 32)
-            optimizer.zero_grad()
-            loss = F.cross_entropy(model(inputs[rows]), targets[rows])
-            loss.backward()
-            optimizer.step()
-            losses.append(loss.item())
-        curves[name] = {"losses": losses,
-                        "weights": sums(model.named_parameters())}
-    write("loss_curves", curves)
-
-
-# ---- schedulers --------------------------------------------------------------
-
-
-def record_schedulers():
-    scheduler = torch.optim.lr_scheduler
-    metrics = [
-        2.0 / (1 + 0.1 * epoch) + 0.05 * value if epoch < 80
-        else (math.nan if epoch == 150 else 0.25 + 0.001 * value)
-        for epoch, value in enumerate(numbers(fill((200,), 3)))
-    ]
-    cases = {
-        "step": lambda o: scheduler.StepLR(o, 7, 0.7),
-        "multi_step": lambda o: scheduler.MultiStepLR(
-            o, [5, 30, 30, 120], 0.3),
-        "exponential": lambda o: scheduler.ExponentialLR(o, 0.97),
-        "constant": lambda o: scheduler.ConstantLR(o, 1 / 3, 5),
-        "cosine": lambda o: scheduler.CosineAnnealingLR(o, 30),
-        "cosine_eta_min": lambda o: scheduler.CosineAnnealingLR(o, 23, 1e-4),
-        "cosine_one": lambda o: scheduler.CosineAnnealingLR(o, 1, 0.01),
-        "plateau": lambda o: scheduler.ReduceLROnPlateau(
-            o, patience=3, factor=0.5),
-        "plateau_max": lambda o: scheduler.ReduceLROnPlateau(
-            o, mode="max", patience=5, factor=0.7, threshold=0.01,
-            threshold_mode="abs", cooldown=4, min_lr=1e-3),
-        "plateau_max_rel": lambda o: scheduler.ReduceLROnPlateau(
-            o, mode="max", patience=2, cooldown=1, eps=1e-4),
-        "plateau_min_abs": lambda o: scheduler.ReduceLROnPlateau(
-            o, patience=0, factor=0.9, threshold=0.02, threshold_mode="abs"),
-    }
-    rates = {}
-    for name, make in cases.items():
-        optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=0.1)
-        schedule = make(optimizer)
-        optimizer.step()
-        rates[name] = [optimizer.param_groups[0]["lr"]]
-        for metric in metrics:
-            schedule.step(*([metric] if "plateau" in name else []))
-            rates[name].append(optimizer.param_groups[0]["lr"])
-    write("schedulers",
-          {"metrics": ["NaN" if math.isnan(m) else m for m in metrics],
-           "rates": rates})
 
 
 # ---- losses and metrics ------------------------------------------------------
@@ -326,8 +230,6 @@ def record_gans():
 
 if __name__ == "__main__":
     torch.set_num_threads(1)
-    record_loss_curves()
-    record_schedulers()
     record_losses()
     record_resnets()
     record_gans()

@@ -18,6 +18,10 @@ class Loss {
   virtual ~Loss() = default;
 
   virtual at::Tensor Compute(const Batch& batch) const = 0;
+  // What it is a mean of a function of, as [samples, ...] with its graph: the
+  // differences of prediction and truth. For balancers that look at single
+  // samples. Throws Error(kBadSpec) when the loss has none.
+  virtual at::Tensor Residual(const Batch& batch) const;
   // Name in metrics: lower case, such as `cross_entropy`.
   virtual const std::string& name() const = 0;
   double weight() const { return weight_; }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Optimizer: updates parameters from their gradients with ATen's fused
-// kernels. Parameters are given once; state tensors are created at the first
-// step. One thread.
+// Optimizer: updates parameters from their gradients. Parameters are given
+// once, in groups; state tensors are created at a parameter's first step. One
+// thread.
+//
+// A group's settings may be changed between steps; schedulers do. What a group
+// was built with is kept beside them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -17,23 +23,80 @@ namespace epochd::engine {
 
 class Optimizer {
  public:
+  struct Group {
+    // "default", or what the job file calls it.
+    std::string name;
+    // How many of parameters() are its, following those of the group before.
+    size_t num_parameters = 0;
+    double lr = 0.0;
+    // Momentum of SGD and RMSprop, the first beta of Adam and its kin.
+    double momentum = 0.0;
+    double weight_decay = 0.0;
+    // As built, and as scaled to the batch size; schedulers start from them.
+    double initial_lr = 0.0;
+    double initial_momentum = 0.0;
+  };
+  // Clears gradients, computes the loss and its gradients (all of them there
+  // on return: synchronized, unscaled), and returns the loss.
+  using Closure = std::function<at::Tensor()>;
+
   virtual ~Optimizer() = default;
 
   // Updates every parameter that has a gradient.
   virtual void Step() = 0;
+  // Whether a step must evaluate the loss itself, several times (LBFGS): only
+  // Step(closure) works then, and Step() throws Error(kBadSpec).
+  virtual bool needs_closure() const { return false; }
+  // One step with the loss evaluated by `closure`; returns the loss before the
+  // step.
+  virtual at::Tensor Step(const Closure& closure) {
+    at::Tensor loss = closure();
+    Step();
+    return loss;
+  }
   // Clears gradients (to undefined, as set_to_none).
   virtual void ZeroGrad() = 0;
-  virtual double lr() const = 0;
-  virtual void set_lr(double lr) = 0;
-  // Learning rate the optimizer was built with; schedulers start from it.
-  virtual double initial_lr() const = 0;
-  // Steps done, and state tensors named "<state>.<parameter>", such as
+  // Steps done since the job began.
+  virtual int64_t num_steps() const = 0;
+
+  // At least one; their number and parameters stay as they are.
+  virtual std::vector<Group>& groups() = 0;
+  virtual const std::vector<Group>& groups() const = 0;
+  // In the order of the groups.
+  virtual const std::vector<NamedTensor>& parameters() const = 0;
+  // Whether `momentum` of a group means something to it.
+  virtual bool has_momentum() const = 0;
+
+  // State tensors named "<state>.<parameter>", such as
   // "exp_avg.layers.0.weight"; "step" is a [1] double tensor.
   virtual std::vector<NamedTensor> State() const = 0;
   // Restores what State() gave. Throws Error naming what is missing or of
   // another shape; the optimizer is then unchanged.
   virtual void LoadState(const std::vector<NamedTensor>& state) = 0;
-  virtual const std::vector<NamedTensor>& parameters() const = 0;
+
+  // Of the first group.
+  double lr() const { return groups().front().lr; }
+  double momentum() const { return groups().front().momentum; }
+  // In every group.
+  void set_lr(double lr) {
+    for (Group& group : groups()) group.lr = lr;
+  }
+  void set_momentum(double momentum) {
+    for (Group& group : groups()) group.momentum = momentum;
+  }
+
+  // Groups as JSON: settings and names of parameters.
+  nlohmann::ordered_json Settings() const;
+  // Restores settings. Returns what differs when `settings` are those of other
+  // groups of parameters, and then changes nothing; "" otherwise.
+  std::string LoadSettings(const nlohmann::ordered_json& settings);
 };
+
+// Restores settings, then state. Returns why the optimizer stays as it is, when
+// it has other groups of parameters than the saved one; "" otherwise. Throws
+// Error when the state is broken.
+std::string RestoreOptimizer(Optimizer& optimizer,
+                             const nlohmann::ordered_json& settings,
+                             const std::vector<NamedTensor>& state);
 
 }  // namespace epochd::engine

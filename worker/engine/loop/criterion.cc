@@ -3,26 +3,78 @@
 
 #include <ATen/ATen.h>
 
+#include "worker/engine/loss/loss_schedule.h"
+
 namespace epochd::engine {
 
-Criterion::Criterion(std::vector<std::shared_ptr<Loss>> losses) {
-  for (std::shared_ptr<Loss>& loss : losses) {
-    std::string name = loss->name();
-    for (int number = 2;; ++number) {
-      bool is_taken = false;
-      for (const Term& term : terms_) is_taken |= term.name == name;
-      if (!is_taken) break;
-      name = loss->name() + "_" + std::to_string(number);
+Criterion::Criterion(std::vector<std::shared_ptr<Loss>> losses)
+    : losses_(std::move(losses)) {
+  SetEpoch(0);
+}
+
+void Criterion::SetEpoch(int64_t epoch) {
+  terms_.clear();
+  for (const std::shared_ptr<Loss>& loss : losses_) {
+    auto* const schedule = dynamic_cast<LossSchedule*>(loss.get());
+    if (schedule == nullptr) {
+      AddTerm(loss, 1.0);
+      continue;
     }
-    terms_.push_back({std::move(loss), std::move(name)});
+    schedule->SetEpoch(epoch);
+    for (const std::shared_ptr<Loss>& active : schedule->At(epoch)) {
+      AddTerm(active, schedule->weight());
+    }
   }
 }
 
+void Criterion::AddTerm(const std::shared_ptr<Loss>& loss, double factor) {
+  std::string name = loss->name();
+  for (int number = 2;; ++number) {
+    bool is_taken = false;
+    for (const Term& term : terms_) is_taken |= term.name == name;
+    if (!is_taken) break;
+    name = loss->name() + "_" + std::to_string(number);
+  }
+  terms_.push_back({loss, std::move(name), factor});
+}
+
 at::Tensor Criterion::Compute(const Batch& batch, NamedLosses* parts) const {
-  at::Tensor total;
+  std::vector<at::Tensor> values;
+  values.reserve(terms_.size());
+  for (const Term& term : terms_) values.push_back(term.loss->Compute(batch));
+  return Sum(values, parts);
+}
+
+at::Tensor Criterion::ComputeAt(int64_t step, const Batch& batch,
+                                NamedLosses* parts) const {
+  if (balancer_ == nullptr) return Compute(batch, parts);
+  std::vector<at::Tensor> values;
+  std::vector<LossBalancer::Term> terms;
   for (const Term& term : terms_) {
-    at::Tensor value = term.loss->Compute(batch);
-    const double weight = term.loss->weight();
+    values.push_back(term.loss->Compute(batch));
+    terms.push_back({&term.name, term.loss.get(), values.back()});
+  }
+  balancer_->MaybeUpdate(step, terms, batch);
+  at::Tensor total = Sum(values, parts);
+  if (parts != nullptr) {
+    for (const Term& term : terms_) {
+      parts->emplace_back(
+          "weight/" + term.name,
+          at::scalar_tensor(balancer_->WeightOf(term.name), at::kDouble));
+    }
+  }
+  return total;
+}
+
+at::Tensor Criterion::Sum(const std::vector<at::Tensor>& values,
+                          NamedLosses* parts) const {
+  at::Tensor total;
+  for (size_t i = 0; i < terms_.size(); ++i) {
+    const Term& term = terms_[i];
+    const double balance =
+        balancer_ == nullptr ? 1.0 : balancer_->WeightOf(term.name);
+    const double weight = term.loss->weight() * term.factor * balance;
+    at::Tensor value = values[i];
     if (parts != nullptr && (terms_.size() > 1 || weight != 1.0)) {
       parts->emplace_back(term.name, value.detach());
     }

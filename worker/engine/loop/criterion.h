@@ -1,34 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Criterion: a weighted sum of losses. Owned by trainers and handed to runners
+// Criterion: a weighted sum of losses, which may change with epochs, and whose
+// weights a balancer may set. Owned by trainers and handed to runners
 // with each epoch. One thread.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/loss.h"
 #include "worker/engine/hook/context.h"
 #include "worker/engine/loop/meter.h"
+#include "worker/engine/loss/balancer.h"
 
 namespace epochd::engine {
 
 class Criterion {
  public:
   Criterion() = default;
+  // A LossSchedule among `losses` stands for those at work.
   explicit Criterion(std::vector<std::shared_ptr<Loss>> losses);
 
-  bool empty() const { return terms_.empty(); }
+  bool empty() const { return losses_.empty(); }
+  // Weights beside those of the losses; shared with copies of the criterion.
+  void SetBalancer(std::shared_ptr<LossBalancer> balancer) {
+    balancer_ = std::move(balancer);
+  }
+  LossBalancer* balancer() const { return balancer_.get(); }
+  // An epoch (from 0) begins: losses by epoch change.
+  void SetEpoch(int64_t epoch);
   // Computes the sum. When there are several losses, or one of weight other
   // than 1, `parts` gets each by name, unweighted.
   at::Tensor Compute(const Batch& batch, NamedLosses* parts) const;
+  // The same in training, where the balancer may update its weights before
+  // optimizer step `step`; `parts` gets them as "weight/<loss>".
+  at::Tensor ComputeAt(int64_t step, const Batch& batch,
+                       NamedLosses* parts) const;
 
  private:
   struct Term {
     std::shared_ptr<Loss> loss;
-    std::string name;  // made different from the others'
+    std::string name;     // made different from the others'
+    double factor = 1.0;  // beside the loss's own weight
   };
+  void AddTerm(const std::shared_ptr<Loss>& loss, double factor);
+  at::Tensor Sum(const std::vector<at::Tensor>& values,
+                 NamedLosses* parts) const;
+
+  std::vector<std::shared_ptr<Loss>> losses_;
+  std::shared_ptr<LossBalancer> balancer_;
+  // Those at work.
   std::vector<Term> terms_;
 };
 

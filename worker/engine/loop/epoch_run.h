@@ -24,6 +24,9 @@ class StepControl {
  public:
   virtual ~StepControl() = default;
 
+  // A batch of the training is done, its hooks too: schedulers by batch or
+  // step are due. Comes before AfterStep().
+  virtual void AfterBatch() = 0;
   // An optimizer step was done and all is in a state that can be saved. True:
   // leave the epoch now.
   virtual bool AfterStep(bool hook_wants_stop) = 0;

@@ -26,6 +26,12 @@ class EpochRunner {
   // By name: "optimizer", or "generator" and "discriminator".
   virtual std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>>
   Optimizers() const = 0;
+  // Batches that an optimizer step takes.
+  virtual int64_t batches_per_step() const { return 1; }
+  // Optimizer steps of so many epochs of so many batches.
+  virtual int64_t StepsOf(int64_t batches, int64_t epochs) const {
+    return batches * epochs;
+  }
   // Lets the hook bind to this runner's points.
   void Attach(Hook& hook) {
     const BindingPriority priority(hook.priority());

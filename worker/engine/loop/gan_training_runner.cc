@@ -130,6 +130,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     AddMetrics(context.metrics, context.samples, run.meter);
     on_step_metrics.Fire(context);
     context.entry = nullptr;
+    run.control.AfterBatch();
     if (run.control.AfterStep(context.stop)) return false;
   }
   on_epoch_end.Fire(context);

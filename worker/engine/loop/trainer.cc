@@ -25,6 +25,11 @@ Trainer::Trainer(Parts parts, RunEnvironment environment)
                 "experiment.data.val: there is neither a loss nor a metric to "
                 "validate by");
   }
+  if (parts_.train) {
+    parts_.schedules.Bind(
+        parts_.training_runner->Optimizers(), PlannedLength(),
+        [this](const std::string& text) { events().Notice("warning", text); });
+  }
   context_.trainer = this;
   context_.total_epochs = parts_.epochs;
   if (Hook* own = parts_.model->own_hook()) {
@@ -36,6 +41,15 @@ Trainer::Trainer(Parts parts, RunEnvironment environment)
 Trainer::~Trainer() {
   // Of a run that was set up and never ran.
   EndHooks(RunResult::kFailed, nullptr);
+}
+
+RunLength Trainer::PlannedLength() const {
+  RunLength length{.epochs = parts_.epochs};
+  const int64_t batches = parts_.train->NumBatches();
+  length.batches_per_epoch = batches;
+  length.batches = batches * parts_.epochs;
+  length.steps = parts_.training_runner->StepsOf(batches, parts_.epochs);
+  return length;
 }
 
 void Trainer::AdoptHook(std::shared_ptr<Hook> hook) {
@@ -148,7 +162,8 @@ Trainer::Outcome Trainer::RunLoop() {
     Judge(context_);
     context_.was_validated = true;
     on_epoch_finished.Fire(context_);
-    StepSchedulers(context_);
+    parts_.schedules.AfterEpoch(
+        {.scores = context_.scores, .monitored = context_.monitored});
     on_stop_check.Fire(context_);
     is_finished_ = context_.stop;
     stop_reason_ = context_.stop_reason;
@@ -200,6 +215,7 @@ bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
   parts_.train->StartEpoch(position_.epoch, position_.batch);
   if (position_.batch == 0) messages_.BeginEpoch();
+  parts_.criterion.SetEpoch(position_.epoch);
   EpochRun run = TrainingRun();
   left_early_ = false;
   parts_.training_runner->RunEpoch(run);
@@ -230,6 +246,7 @@ bool Trainer::Validate(const std::string& prefix) {
   on_validation_began.Fire(context_);
   sync_->BroadcastBuffers();
   parts_.val->StartEpoch(position_.epoch, 0);
+  parts_.val_criterion.SetEpoch(position_.epoch);
   EpochRun run = TrainingRun();
   EpochRun val{.model = run.model,
                .source = *parts_.val,
@@ -291,16 +308,7 @@ void Trainer::Judge(TrainerContext& context) {
   context.is_best = parts_.monitor.Update(*value, context.epoch);
 }
 
-void Trainer::StepSchedulers(const TrainerContext& context) {
-  const auto optimizers = parts_.training_runner->Optimizers();
-  for (const Scheduler& each : parts_.schedulers) {
-    for (const auto& [name, optimizer] : optimizers) {
-      if (name == each.optimizer) {
-        each.scheduler->Step(*optimizer, context.monitored);
-      }
-    }
-  }
-}
+void Trainer::AfterBatch() { parts_.schedules.AfterBatch(); }
 
 bool Trainer::AfterStep(bool hook_wants_stop) {
   if (hook_wants_stop) hook_stop_ = true;

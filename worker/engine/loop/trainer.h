@@ -7,7 +7,7 @@
 //   training pass
 //   on_validation_began, validation pass, on_validation_finished
 //   on_epoch_finished     all scores are there, reduced over ranks: loggers
-//   schedulers step
+//   schedulers step       those by epoch; others do after each batch
 //   on_stop_check         stop conditions
 //   on_epoch_committed    the position is the next epoch's: checkpoints
 //
@@ -36,7 +36,6 @@
 #include <vector>
 
 #include "worker/engine/checkpoint/checkpoint.h"
-#include "worker/engine/core/lr_scheduler.h"
 #include "worker/engine/dist/agreement.h"
 #include "worker/engine/dist/communicator.h"
 #include "worker/engine/hook/event_sink.h"
@@ -45,6 +44,7 @@
 #include "worker/engine/hook/message_hub.h"
 #include "worker/engine/loop/epoch_runner.h"
 #include "worker/engine/loop/monitor.h"
+#include "worker/engine/loop/schedules.h"
 #include "worker/engine/loop/validation_runner.h"
 
 namespace epochd::engine {
@@ -66,10 +66,6 @@ void LoadModel(Model& model, const std::vector<NamedTensor>& saved);
 
 class Trainer : public StepControl {
  public:
-  struct Scheduler {
-    std::string optimizer;  // name of the optimizer it steps
-    std::shared_ptr<LrScheduler> scheduler;
-  };
   struct Parts {
     std::shared_ptr<Model> model;
     std::shared_ptr<EpochRunner> training_runner;
@@ -79,7 +75,7 @@ class Trainer : public StepControl {
     Criterion criterion;
     Criterion val_criterion;
     std::vector<std::shared_ptr<Metric>> metrics;
-    std::vector<Scheduler> schedulers;
+    Schedules schedules;
     Monitor monitor;
     int64_t epochs = 1;  // where the training ends, counted from its start
     uint64_t seed = 0;
@@ -131,6 +127,7 @@ class Trainer : public StepControl {
   // at the same step; complete on rank 0.
   Snapshot TakeSnapshot();
 
+  void AfterBatch() override;
   bool AfterStep(bool hook_wants_stop) override;
   bool ShouldLeave() const override;
 
@@ -182,6 +179,7 @@ class Trainer : public StepControl {
   void Begin();
   void GoOnFrom(const Snapshot& snapshot);
   Outcome RunLoop();
+  RunLength PlannedLength() const;
   EpochRun TrainingRun();
   void PrepareSync(const nlohmann::ordered_json& state);
   bool Train();
@@ -189,7 +187,6 @@ class Trainer : public StepControl {
   Scores Reduce(const Meter& meter, const std::string& prefix);
   void ReduceMetrics(const std::string& prefix, Scores& scores);
   void Judge(TrainerContext& context);
-  void StepSchedulers(const TrainerContext& context);
   Outcome Leave(TrainerContext& context);
   // What each rank has of its own: a line of JSON, then generators' states.
   std::string OwnState() const;

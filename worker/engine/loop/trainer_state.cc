@@ -17,7 +17,7 @@
 namespace epochd::engine {
 namespace {
 
-constexpr int kFormat = 1;
+constexpr int kFormat = 2;
 // Keeps the generator's stream apart from those of weights and data.
 constexpr uint64_t kTrainingStream = 101;
 
@@ -109,6 +109,10 @@ void Trainer::PrepareSync(const nlohmann::ordered_json& state) {
   sync_ = environment_.communicator->SyncGradients(
       TensorsOf(parts_.model->Parameters()), TensorsOf(parts_.model->Buffers()),
       state);
+  if (LossBalancer* balancer = parts_.criterion.balancer()) {
+    balancer->Bind(TensorsOf(parts_.model->Parameters()),
+                   environment_.communicator);
+  }
 }
 
 void Trainer::Begin() {
@@ -117,11 +121,7 @@ void Trainer::Begin() {
       environment_.device,
       HashSeed32({parts_.seed, kTrainingStream,
                   static_cast<uint64_t>(environment_.communicator->rank())}));
-  for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
-    for (const Scheduler& each : parts_.schedulers) {
-      if (each.optimizer == name) each.scheduler->Start(*optimizer);
-    }
-  }
+  parts_.schedules.Start();
   PrepareSync(nullptr);
 }
 
@@ -196,19 +196,19 @@ nlohmann::ordered_json Trainer::StateJson() const {
                  {"value", FromNumber(parts_.monitor.best)},
                  {"epoch", parts_.monitor.best_epoch}}},
                {"scores", Json::object()},
-               {"learning_rates", Json::object()},
-               {"schedulers", Json::array()},
+               {"optimizers", Json::object()},
+               {"schedulers", parts_.schedules.State()},
                {"hooks", Json::object()},
                {"messages", messages_.State()},
                {"gradients", sync_->State()}};
+  if (const LossBalancer* balancer = parts_.criterion.balancer()) {
+    json["loss_weights"] = balancer->State();
+  }
   for (const auto& [name, value] : context_.scores) {
     json["scores"][name] = FromNumber(value);
   }
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
-    json["learning_rates"][name] = FromNumber(optimizer->lr());
-  }
-  for (const Scheduler& each : parts_.schedulers) {
-    json["schedulers"].push_back(each.scheduler->State());
+    json["optimizers"][name] = optimizer->Settings();
   }
   for (const NamedHook& each : hooks_) {
     Json state = each.hook->State();
@@ -224,9 +224,11 @@ void Trainer::GoOnFrom(const Snapshot& read) {
   const nlohmann::ordered_json& json = snapshot.json;
   if (json.value("format", 0) != kFormat) {
     Refuse("state.json is of format " +
-           std::to_string(json.value("format", 0)) + "; 1 is accepted");
+           std::to_string(json.value("format", 0)) + "; " +
+           std::to_string(kFormat) + " is accepted");
   }
   LoadModel(*parts_.model, snapshot.model);
+  std::vector<std::string> fresh;
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
     std::vector<NamedTensor> state;
     for (const NamedTensor& each : snapshot.state) {
@@ -234,17 +236,16 @@ void Trainer::GoOnFrom(const Snapshot& read) {
         state.push_back({each.name.substr(name.size() + 1), each.tensor});
       }
     }
-    optimizer->LoadState(state);
-    optimizer->set_lr(ToNumber(json.at("learning_rates").at(name)));
+    const std::string problem =
+        RestoreOptimizer(*optimizer, json.at("optimizers").at(name), state);
+    if (problem.empty()) continue;
+    fresh.push_back(name);
+    events().Notice("warning",
+                    name + ": starts anew, as the checkpoint's has " + problem);
   }
-  const auto& schedulers = json.at("schedulers");
-  if (schedulers.size() != parts_.schedulers.size()) {
-    Refuse("has " + std::to_string(schedulers.size()) +
-           " schedulers, the experiment " +
-           std::to_string(parts_.schedulers.size()));
-  }
-  for (size_t i = 0; i < schedulers.size(); ++i) {
-    parts_.schedulers[i].scheduler->LoadState(schedulers[i]);
+  parts_.schedules.LoadState(json.at("schedulers"), fresh);
+  if (LossBalancer* balancer = parts_.criterion.balancer()) {
+    balancer->LoadState(json.value("loss_weights", Json::object()));
   }
   for (const NamedHook& each : hooks_) {
     auto state = json.at("hooks").find(each.name);
@@ -268,7 +269,8 @@ void Trainer::GoOnFrom(const Snapshot& read) {
     const auto& own = json.at("ranks").at(rank);
     train_meter_.LoadState(own.at("meter"));
     parts_.training_runner->LoadState(own.at("runner"));
-    gradients = json.at("gradients");
+    // Where an optimizer starts anew, others of the parameters have gradients.
+    if (fresh.empty()) gradients = json.at("gradients");
     for (auto& [kind, generator] : Generators(environment_.device)) {
       for (const NamedTensor& each : snapshot.state) {
         if (each.name == GeneratorName(kind, rank)) {

@@ -32,9 +32,12 @@ class TrainingRunner : public EpochRunner {
   struct Options {
     Precision precision = Precision::kFloat32;
     Update::Options update{};
+    // Below this loss gradients turn round (loss/flooding.h); 0: nowhere.
+    double flooding_level = 0;
   };
   TrainingRunner(std::shared_ptr<Optimizer> optimizer, const Options& options)
       : precision_(options.precision),
+        flooding_level_(options.flooding_level),
         update_("optimizer", std::move(optimizer), options.update) {}
 
   HookPoint<RunnerContext> on_epoch_start;
@@ -52,6 +55,10 @@ class TrainingRunner : public EpochRunner {
       const override {
     return {{"optimizer", update_.shared_optimizer()}};
   }
+  int64_t batches_per_step() const override {
+    return update_.options().accumulation;
+  }
+  int64_t StepsOf(int64_t batches, int64_t epochs) const override;
   void CheckModel(Model&) const override {}
   bool needs_criterion() const override { return true; }
   nlohmann::ordered_json State() const override { return update_.State(); }
@@ -63,9 +70,14 @@ class TrainingRunner : public EpochRunner {
   void BindHook(Hook& hook) override { hook.AttachToTraining(*this); }
 
  private:
-  void Step(EpochRun& run, RunnerContext& context);
+  void Step(EpochRun& run, RunnerContext& context, const at::Tensor& total);
+  // For an optimizer that needs a closure: gives `total`, whose gradients are
+  // there, then evaluates the batch again, without hooks. Empty for others.
+  Optimizer::Closure Evaluation(EpochRun& run, RunnerContext& context,
+                                const at::Tensor& total);
 
   const Precision precision_;
+  const double flooding_level_;
   Update update_;
 };
 

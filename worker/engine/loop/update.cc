@@ -45,6 +45,13 @@ Update::Update(std::string name, std::shared_ptr<Optimizer> optimizer,
                                          std::to_string(options_.accumulation) +
                                          "; 1 or more is accepted");
   }
+  if (optimizer_->needs_closure() &&
+      (options_.accumulation > 1 || options_.scaler)) {
+    throw Error(ErrorKind::kBadSpec,
+                name_ +
+                    ": evaluates the loss several times a step, which goes "
+                    "neither with accumulation nor with fp16");
+  }
   if (options_.scaler) scaler_.emplace(*options_.scaler);
 }
 
@@ -132,7 +139,7 @@ bool Update::MustLook() const {
   return !parameters.empty() && parameters.front().tensor.is_cpu();
 }
 
-bool Update::Step() {
+bool Update::Step(const Optimizer::Closure& evaluate) {
   Unscale();
   if (!scaler_ && MustLook()) {
     for (const NamedTensor& each : optimizer_->parameters()) {
@@ -149,7 +156,11 @@ bool Update::Step() {
     }
   }
   const bool steps = !found_non_finite_;
-  if (steps) optimizer_->Step();
+  if (steps && evaluate) {
+    optimizer_->Step(evaluate);
+  } else if (steps) {
+    optimizer_->Step();
+  }
   EndStep(found_non_finite_);
   return steps;
 }

@@ -82,8 +82,9 @@ class Update {
   // Norm of all gradients.
   at::Tensor Norm(double norm_type = 2.0);
   // Unscales, steps unless the gradients are not finite, clears them. Returns
-  // whether it stepped.
-  bool Step();
+  // whether it stepped. `evaluate`: for an optimizer that needs a closure; its
+  // first call gives the loss that the gradients are of.
+  bool Step(const Optimizer::Closure& evaluate = {});
   // Clears gradients without a step; the scale goes on as if there was one.
   void Drop();
 

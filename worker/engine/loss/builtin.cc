@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/loss/builtin.h"
 
+#include <charconv>
+#include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "worker/engine/core/error.h"
 #include "worker/engine/loss/cross_entropy.h"
+#include "worker/engine/loss/loss_schedule.h"
 #include "worker/engine/loss/pointwise.h"
 #include "worker/engine/loss/ragan.h"
 
@@ -86,6 +92,42 @@ std::shared_ptr<Loss> MakeScored(const Params& params) {
       ScoresFrom(params), params.String("name"), params.Float("weight")});
 }
 
+std::shared_ptr<Loss> MakeSchedule(const Params& params) {
+  std::map<int64_t, LossSchedule::Losses> schedule;
+  for (auto& [key, losses] : params.MakeListMap<Loss>("schedule")) {
+    int64_t epoch = 0;
+    const auto [end, error] =
+        std::from_chars(key.data(), key.data() + key.size(), epoch);
+    if (error != std::errc() || end != key.data() + key.size() || epoch < 0) {
+      params.Fail("schedule", "\"" + key +
+                                  "\" is no epoch; 0, 1, ... are "
+                                  "accepted");
+    }
+    schedule[epoch] = std::move(losses);
+  }
+  try {
+    return std::make_shared<LossSchedule>(params.String("name"),
+                                          std::move(schedule));
+  } catch (const Error& error) {
+    throw Error(error.kind(), params.path() + "." + error.what());
+  }
+}
+
+Component ScheduleComponent() {
+  return {.kind = "loss",
+          .name = "LossSchedule",
+          .aliases = {"LossScheduler", "loss_schedule"},
+          .help = "other losses from certain epochs on",
+          .parameters = WithCommon(
+              {{.name = "schedule",
+                .type = "map<list<component<loss>>>",
+                .required = true,
+                .scalar_ok = true,
+                .help = "a loss, or several that are added up, by the epoch "
+                        "(from 0) that it begins with"}},
+              "loss_schedule")};
+}
+
 Component CrossEntropyComponent() {
   return {.kind = "loss",
           .name = "CrossEntropy",
@@ -143,6 +185,7 @@ std::vector<Entry<Loss>> BuiltinLosses() {
         .parameters = Compared({}, "l1")},
        &MakeCompared<L1Loss>},
       {BceWithLogitsComponent(), &MakeBceWithLogits},
+      {ScheduleComponent(), &MakeSchedule},
       {{.kind = "loss",
         .name = "RaGanDiscriminatorLoss",
         .aliases = {"RaGANDiscriminatorLoss", "RaGanDLoss"},

@@ -4,6 +4,15 @@
 #include <ATen/ATen.h>
 
 namespace epochd::engine {
+namespace {
+
+at::Tensor Difference(const Batch& batch, const ComparedFields& fields) {
+  const auto [output, target] = SameShape(batch, fields);
+  const at::Tensor difference = output - target;
+  return difference.dim() == 0 ? difference.reshape({1}) : difference;
+}
+
+}  // namespace
 
 MseLoss::MseLoss(Options options) : options_(std::move(options)) {
   set_weight(options_.weight);
@@ -14,6 +23,10 @@ at::Tensor MseLoss::Compute(const Batch& batch) const {
   return at::mse_loss(output, target);
 }
 
+at::Tensor MseLoss::Residual(const Batch& batch) const {
+  return Difference(batch, options_.fields);
+}
+
 L1Loss::L1Loss(Options options) : options_(std::move(options)) {
   set_weight(options_.weight);
 }
@@ -21,6 +34,10 @@ L1Loss::L1Loss(Options options) : options_(std::move(options)) {
 at::Tensor L1Loss::Compute(const Batch& batch) const {
   const auto [output, target] = SameShape(batch, options_.fields);
   return at::l1_loss(output, target);
+}
+
+at::Tensor L1Loss::Residual(const Batch& batch) const {
+  return Difference(batch, options_.fields);
 }
 
 BceWithLogitsLoss::BceWithLogitsLoss(Options options)

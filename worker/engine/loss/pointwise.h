@@ -27,6 +27,7 @@ class MseLoss : public Loss {
   explicit MseLoss(Options options);
 
   at::Tensor Compute(const Batch& batch) const override;
+  at::Tensor Residual(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
 
  private:
@@ -44,6 +45,7 @@ class L1Loss : public Loss {
   explicit L1Loss(Options options);
 
   at::Tensor Compute(const Batch& batch) const override;
+  at::Tensor Residual(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
 
  private:

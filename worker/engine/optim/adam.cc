@@ -17,23 +17,26 @@ std::vector<std::string> StateNames(bool amsgrad) {
 
 }  // namespace
 
-Adam::Adam(std::vector<NamedTensor> parameters, const Options& options)
-    : FusedOptimizer(std::move(parameters), options.lr,
-                     StateNames(options.amsgrad)),
+Adam::Adam(ParameterGroups groups, const Options& options)
+    : GroupedOptimizer(std::move(groups),
+                       {.lr = options.lr,
+                        .momentum = options.beta1,
+                        .weight_decay = options.weight_decay},
+                       StateNames(options.amsgrad)),
       options_(options) {}
 
-void Adam::Update(const Group& group) {
+void Adam::Update(Bundle& bundle, const Group& settings) {
   const at::TensorList max_squares =
-      options_.amsgrad ? at::TensorList(group.states[2]) : at::TensorList();
+      options_.amsgrad ? at::TensorList(bundle.states[2]) : at::TensorList();
   if (options_.decoupled_weight_decay) {
-    at::_fused_adamw_(group.parameters, group.gradients, group.states[0],
-                      group.states[1], max_squares, group.steps, lr(),
-                      options_.beta1, options_.beta2, options_.weight_decay,
+    at::_fused_adamw_(bundle.parameters, bundle.gradients, bundle.states[0],
+                      bundle.states[1], max_squares, bundle.steps, settings.lr,
+                      settings.momentum, options_.beta2, settings.weight_decay,
                       options_.eps, options_.amsgrad, options_.maximize);
   } else {
-    at::_fused_adam_(group.parameters, group.gradients, group.states[0],
-                     group.states[1], max_squares, group.steps, lr(),
-                     options_.beta1, options_.beta2, options_.weight_decay,
+    at::_fused_adam_(bundle.parameters, bundle.gradients, bundle.states[0],
+                     bundle.states[1], max_squares, bundle.steps, settings.lr,
+                     settings.momentum, options_.beta2, settings.weight_decay,
                      options_.eps, options_.amsgrad, options_.maximize);
   }
 }

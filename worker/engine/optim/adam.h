@@ -5,16 +5,15 @@
 // exp_avg_sq and, with amsgrad, max_exp_avg_sq.
 #pragma once
 
-#include <vector>
-
-#include "worker/engine/optim/fused.h"
+#include "worker/engine/optim/grouped.h"
 
 namespace epochd::engine {
 
-class Adam : public FusedOptimizer {
+class Adam : public GroupedOptimizer {
  public:
   struct Options {
     double lr = 1e-3;
+    // Momentum of the groups.
     double beta1 = 0.9;
     double beta2 = 0.999;
     double eps = 1e-8;
@@ -25,10 +24,10 @@ class Adam : public FusedOptimizer {
     bool decoupled_weight_decay = false;
   };
 
-  Adam(std::vector<NamedTensor> parameters, const Options& options);
+  Adam(ParameterGroups groups, const Options& options);
 
  private:
-  void Update(const Group& group) override;
+  void Update(Bundle& bundle, const Group& settings) override;
 
   const Options options_;
 };

@@ -2,117 +2,154 @@
 #include "worker/engine/optim/builtin.h"
 
 #include <string>
+#include <tuple>
 #include <utility>
 
+#include "worker/engine/core/error.h"
+#include "worker/engine/optim/adagrad.h"
 #include "worker/engine/optim/adam.h"
+#include "worker/engine/optim/adamax.h"
+#include "worker/engine/optim/declarations.h"
+#include "worker/engine/optim/group_rules.h"
+#include "worker/engine/optim/lbfgs.h"
+#include "worker/engine/optim/lion.h"
+#include "worker/engine/optim/nadam.h"
+#include "worker/engine/optim/radam.h"
+#include "worker/engine/optim/rmsprop.h"
 #include "worker/engine/optim/sgd.h"
 
 namespace epochd::engine {
 namespace {
 
-using catalogue::Component;
-using catalogue::Parameter;
+using Made = std::unique_ptr<Optimizer>;
 
-Parameter Number(const std::string& name, double value,
-                 const std::string& help) {
-  return {.name = name,
-          .type = "float",
-          .default_value = value,
-          .min = 0,
-          .help = help};
+std::pair<double, double> ReadBetas(const Params& params) {
+  const std::vector<double> betas = params.Floats("betas");
+  if (betas.size() != 2 || betas[0] >= 1.0 || betas[1] >= 1.0) {
+    params.Fail("betas", "two numbers from 0 to below 1 are accepted");
+  }
+  return {betas[0], betas[1]};
 }
 
-Parameter Flag(const std::string& name, const std::string& help) {
-  return {.name = name, .type = "bool", .default_value = false, .help = help};
-}
-
-Parameter LearningRate() {
-  Parameter parameter = Number("lr", 1e-3, "learning rate");
-  parameter.aliases = {"learning_rate"};
-  return parameter;
-}
-
-Component SgdComponent() {
-  return {.kind = "optimizer",
-          .name = "SGD",
-          .aliases = {"sgd"},
-          .help = "stochastic gradient descent",
-          .parameters = {
-              LearningRate(), Number("momentum", 0.0, "share of the last step"),
-              Number("dampening", 0.0, "share of the gradient left out"),
-              Number("weight_decay", 0.0, "added to the gradient per weight"),
-              Flag("nesterov", "look ahead; needs momentum, no dampening"),
-              Flag("maximize", "go up instead of down")}};
-}
-
-Component AdamComponent(const std::string& name, const std::string& alias,
-                        double weight_decay, const std::string& help) {
-  return {.kind = "optimizer",
-          .name = name,
-          .aliases = {alias},
-          .help = help,
-          .parameters = {
-              LearningRate(),
-              {.name = "betas",
-               .type = "list<float>",
-               .default_value = catalogue::Json::array({0.9, 0.999}),
-               .min = 0,
-               .max = 1,
-               .help = "decay of the means of gradient and squared gradient"},
-              Number("eps", 1e-8, "added to the denominator"),
-              Number("weight_decay", weight_decay, "decay of weights"),
-              Flag("amsgrad", "divide by the greatest mean so far"),
-              Flag("maximize", "go up instead of down")}};
-}
-
-std::unique_ptr<Optimizer> MakeSgd(const Params& params,
-                                   std::vector<NamedTensor> parameters) {
-  Sgd::Options options;
+// What most of them have.
+template <class Options>
+Options ReadCommon(const Params& params) {
+  Options options;
   options.lr = params.Float("lr");
+  options.weight_decay = params.Float("weight_decay");
+  options.maximize = params.Bool("maximize");
+  if constexpr (requires { options.beta1; }) {
+    std::tie(options.beta1, options.beta2) = ReadBetas(params);
+  }
+  if constexpr (requires { options.eps; }) options.eps = params.Float("eps");
+  return options;
+}
+
+Made MakeSgd(const Params& params, const ParameterGroups& groups) {
+  Sgd::Options options = ReadCommon<Sgd::Options>(params);
   options.momentum = params.Float("momentum");
   options.dampening = params.Float("dampening");
-  options.weight_decay = params.Float("weight_decay");
   options.nesterov = params.Bool("nesterov");
-  options.maximize = params.Bool("maximize");
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
     params.Fail("nesterov",
                 "true without momentum or with dampening; a momentum above 0 "
                 "and a dampening of 0 are accepted with it");
   }
-  return std::make_unique<Sgd>(std::move(parameters), options);
+  return std::make_unique<Sgd>(groups, options);
 }
 
 template <bool decoupled>
-std::unique_ptr<Optimizer> MakeAdam(const Params& params,
-                                    std::vector<NamedTensor> parameters) {
-  const std::vector<double> betas = params.Floats("betas");
-  if (betas.size() != 2 || betas[0] >= 1.0 || betas[1] >= 1.0) {
-    params.Fail("betas", "two numbers from 0 to below 1 are accepted");
-  }
-  Adam::Options options;
-  options.lr = params.Float("lr");
-  options.beta1 = betas[0];
-  options.beta2 = betas[1];
-  options.eps = params.Float("eps");
-  options.weight_decay = params.Float("weight_decay");
+Made MakeAdam(const Params& params, const ParameterGroups& groups) {
+  Adam::Options options = ReadCommon<Adam::Options>(params);
   options.amsgrad = params.Bool("amsgrad");
-  options.maximize = params.Bool("maximize");
-  options.decoupled_weight_decay = decoupled;
-  return std::make_unique<Adam>(std::move(parameters), options);
+  options.decoupled_weight_decay =
+      decoupled || params.Bool("decoupled_weight_decay");
+  return std::make_unique<Adam>(groups, options);
+}
+
+Made MakeAdagrad(const Params& params, const ParameterGroups& groups) {
+  Adagrad::Options options = ReadCommon<Adagrad::Options>(params);
+  options.lr_decay = params.Float("lr_decay");
+  options.initial_accumulator_value = params.Float("initial_accumulator_value");
+  return std::make_unique<Adagrad>(groups, options);
+}
+
+Made MakeRmsprop(const Params& params, const ParameterGroups& groups) {
+  Rmsprop::Options options = ReadCommon<Rmsprop::Options>(params);
+  options.alpha = params.Float("alpha");
+  options.momentum = params.Float("momentum");
+  options.centered = params.Bool("centered");
+  return std::make_unique<Rmsprop>(groups, options);
+}
+
+Made MakeNadam(const Params& params, const ParameterGroups& groups) {
+  Nadam::Options options = ReadCommon<Nadam::Options>(params);
+  options.momentum_decay = params.Float("momentum_decay");
+  options.decoupled_weight_decay = params.Bool("decoupled_weight_decay");
+  return std::make_unique<Nadam>(groups, options);
+}
+
+Made MakeRadam(const Params& params, const ParameterGroups& groups) {
+  Radam::Options options = ReadCommon<Radam::Options>(params);
+  options.decoupled_weight_decay = params.Bool("decoupled_weight_decay");
+  return std::make_unique<Radam>(groups, options);
+}
+
+Made MakeAdamax(const Params& params, const ParameterGroups& groups) {
+  return std::make_unique<Adamax>(groups, ReadCommon<Adamax::Options>(params));
+}
+
+Made MakeLion(const Params& params, const ParameterGroups& groups) {
+  return std::make_unique<Lion>(groups, ReadCommon<Lion::Options>(params));
+}
+
+Made MakeLbfgs(const Params& params, const ParameterGroups& groups) {
+  Lbfgs::Options options;
+  options.lr = params.Float("lr");
+  options.max_iter = params.Int("max_iter");
+  options.max_eval = params.OptionalInt("max_eval");
+  options.tolerance_grad = params.Float("tolerance_grad");
+  options.tolerance_change = params.Float("tolerance_change");
+  options.history_size = params.Int("history_size");
+  options.strong_wolfe = params.Has("line_search_fn");
+  return std::make_unique<Lbfgs>(groups, options);
 }
 
 }  // namespace
 
 std::vector<OptimizerEntry> BuiltinOptimizers() {
-  return {
-      {SgdComponent(), &MakeSgd},
-      {AdamComponent("Adam", "adam", 0.0,
-                     "Adam; decay is added to the gradient"),
-       &MakeAdam<false>},
-      {AdamComponent("AdamW", "adamw", 1e-2,
-                     "Adam whose decay shrinks the weights themselves"),
-       &MakeAdam<true>},
+  using namespace optimizer_declarations;
+  std::vector<OptimizerEntry> entries = {
+      {SgdComponent(), &MakeSgd},          {AdamComponent(), &MakeAdam<false>},
+      {AdamwComponent(), &MakeAdam<true>}, {AdagradComponent(), &MakeAdagrad},
+      {RmspropComponent(), &MakeRmsprop},  {NadamComponent(), &MakeNadam},
+      {RadamComponent(), &MakeRadam},      {AdamaxComponent(), &MakeAdamax},
+      {LionComponent(), &MakeLion},        {LbfgsComponent(), &MakeLbfgs},
   };
+  for (OptimizerEntry& entry : entries) {
+    for (catalogue::Parameter& parameter : GroupParameters()) {
+      entry.component.parameters.push_back(std::move(parameter));
+    }
+  }
+  return entries;
+}
+
+std::unique_ptr<Optimizer> MakeOptimizer(
+    const OptimizerEntry& entry, const Params& params,
+    const std::vector<NamedTensor>& parameters) {
+  CommonSettings base{.lr = params.Float("lr")};
+  if (params.Has("weight_decay")) {
+    base.weight_decay = params.Float("weight_decay");
+  }
+  const std::vector<GroupRule> rules = ReadGroupRules(params);
+  try {
+    return entry.make(params, MakeGroups(parameters, rules, base));
+  } catch (const Error& error) {
+    // Messages of the groups do not know where they stand.
+    const std::string problem = error.what();
+    if (problem.starts_with(params.path())) throw;
+    throw Error(error.kind(), params.path() + ": " + problem);
+  }
 }
 
 }  // namespace epochd::engine

@@ -4,17 +4,31 @@
 #include <ATen/ATen.h>
 
 #include <string>
-#include <utility>
+#include <vector>
 
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
+namespace {
 
-Sgd::Sgd(std::vector<NamedTensor> parameters, const Options& options)
-    : FusedOptimizer(std::move(parameters), options.lr,
-                     options.momentum == 0.0
-                         ? std::vector<std::string>{}
-                         : std::vector<std::string>{"momentum_buffer"}),
+CommonSettings SgdSettings(bool has_momentum, const Sgd::Options& options) {
+  CommonSettings settings{.lr = options.lr,
+                          .weight_decay = options.weight_decay};
+  if (has_momentum) settings.momentum = options.momentum;
+  return settings;
+}
+
+}  // namespace
+
+Sgd::Sgd(const ParameterGroups& groups, const Options& options)
+    : Sgd(groups.HaveMomentum(options.momentum), groups, options) {}
+
+Sgd::Sgd(bool has_momentum, const ParameterGroups& groups,
+         const Options& options)
+    : GroupedOptimizer(groups, SgdSettings(has_momentum, options),
+                       has_momentum
+                           ? std::vector<std::string>{"momentum_buffer"}
+                           : std::vector<std::string>{}),
       options_(options) {
   if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
     throw Error(ErrorKind::kBadSpec,
@@ -25,13 +39,13 @@ Sgd::Sgd(std::vector<NamedTensor> parameters, const Options& options)
   }
 }
 
-void Sgd::Update(const Group& group) {
-  at::_fused_sgd_(
-      group.parameters, group.gradients,
-      group.states.empty() ? at::TensorList() : at::TensorList(group.states[0]),
-      options_.weight_decay, options_.momentum, lr(), options_.dampening,
-      options_.nesterov, options_.maximize,
-      /*is_first_step=*/group.steps_before == 0);
+void Sgd::Update(Bundle& bundle, const Group& settings) {
+  at::_fused_sgd_(bundle.parameters, bundle.gradients,
+                  settings.momentum == 0.0 ? at::TensorList()
+                                           : at::TensorList(bundle.states[0]),
+                  settings.weight_decay, settings.momentum, settings.lr,
+                  options_.dampening, options_.nesterov, options_.maximize,
+                  /*is_first_step=*/bundle.steps_before == 0);
 }
 
 }  // namespace epochd::engine

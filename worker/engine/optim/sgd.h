@@ -4,13 +4,11 @@
 // momentum only.
 #pragma once
 
-#include <vector>
-
-#include "worker/engine/optim/fused.h"
+#include "worker/engine/optim/grouped.h"
 
 namespace epochd::engine {
 
-class Sgd : public FusedOptimizer {
+class Sgd : public GroupedOptimizer {
  public:
   struct Options {
     double lr = 1e-3;
@@ -22,10 +20,11 @@ class Sgd : public FusedOptimizer {
     bool maximize = false;
   };
 
-  Sgd(std::vector<NamedTensor> parameters, const Options& options);
+  Sgd(const ParameterGroups& groups, const Options& options);
 
  private:
-  void Update(const Group& group) override;
+  Sgd(bool has_momentum, const ParameterGroups& groups, const Options& options);
+  void Update(Bundle& bundle, const Group& settings) override;
 
   const Options options_;
 };

@@ -83,9 +83,19 @@ std::shared_ptr<void> BuildScope::Build(std::type_index type,
   return registry_.MakerOf(*resolved.component)(params);
 }
 
+const catalogue::Json& BuildScope::FollowList(const catalogue::Json& value,
+                                              std::string& path) const {
+  const auto found = experiment_.find(ReferenceName(value));
+  if (found == experiment_.end() || !found->is_array()) return value;
+  path = catalogue::AppendKey(root_, found.key());
+  return *found;
+}
+
 std::vector<std::shared_ptr<void>> BuildScope::MakeList(
-    std::type_index type, const catalogue::Json& value,
-    const std::string& path) {
+    std::type_index type, const catalogue::Json& given,
+    const std::string& given_path) {
+  std::string path = given_path;
+  const catalogue::Json& value = FollowList(given, path);
   std::vector<std::shared_ptr<void>> made;
   if (value.is_null()) return made;
   if (!value.is_array()) {

@@ -32,6 +32,10 @@ class BuildScope {
   std::vector<std::shared_ptr<void>> MakeList(std::type_index type,
                                               const catalogue::Json& value,
                                               const std::string& path);
+  // The list that `value` refers to, with `path` where it stands; `value`
+  // itself when it refers to none.
+  const catalogue::Json& FollowList(const catalogue::Json& value,
+                                    std::string& path) const;
   template <class T>
   std::shared_ptr<T> MakeAs(const catalogue::Json& value,
                             const std::string& path) {

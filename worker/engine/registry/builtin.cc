@@ -4,6 +4,7 @@
 #include "worker/engine/data/builtin.h"
 #include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
+#include "worker/engine/loss/builtin_balancers.h"
 #include "worker/engine/metric/builtin.h"
 #include "worker/engine/model/builtin.h"
 #include "worker/engine/optim/builtin.h"
@@ -20,15 +21,15 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());
+  registry.Add(BuiltinLossBalancers());
   registry.Add(BuiltinMetrics());
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {
-    registry.AddOne<Optimizer>(entry.component,
-                               [make = entry.make](const Params& params) {
-                                 return std::shared_ptr<Optimizer>(
-                                     make(params, params.OptimizerTargets()));
-                               });
+    registry.AddOne<Optimizer>(entry.component, [entry](const Params& params) {
+      return std::shared_ptr<Optimizer>(
+          MakeOptimizer(entry, params, params.OptimizerTargets()));
+    });
   }
-  registry.Add(BuiltinLrSchedulers());
+  registry.Add(BuiltinSchedulers());
   registry.Add(BuiltinRunners());
   registry.Add(BuiltinValidationRunners());
   registry.Declare(EpochTrainerComponent());

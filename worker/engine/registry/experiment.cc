@@ -11,6 +11,7 @@
 #include "worker/engine/data/views.h"
 #include "worker/engine/registry/build_scope.h"
 #include "worker/engine/registry/loader_parameters.h"
+#include "worker/engine/registry/optimization.h"
 
 namespace epochd::engine {
 namespace {
@@ -54,7 +55,9 @@ class Builder {
                   const std::vector<NamedTensor>& targets);
   Criterion MakeCriterion(const std::string& trainer_key,
                           const std::string& key);
-  std::vector<Trainer::Scheduler> MakeSchedulers();
+  Schedules MakeSchedules();
+  void ScaleRatesOf(const Trainer::Parts& parts);
+  bool MonitorsValidation() const;
   Monitor MakeMonitor(const Trainer::Parts& parts) const;
   void AddHooks(Trainer& trainer);
 
@@ -190,22 +193,29 @@ Criterion Builder::MakeCriterion(const std::string& trainer_key,
   return Criterion(std::move(losses));
 }
 
-std::vector<Trainer::Scheduler> Builder::MakeSchedulers() {
-  std::vector<Trainer::Scheduler> schedulers;
+Schedules Builder::MakeSchedules() {
   std::string path;
-  const Json& single = Pick("lr_scheduler", "lr_scheduler", path);
-  if (!single.is_null()) {
-    schedulers.push_back(
-        {"optimizer", scope_.MakeAs<LrScheduler>(single, path)});
-  }
-  if (values_.contains("lr_schedulers")) {
-    for (const auto& [name, value] : values_.at("lr_schedulers").items()) {
-      schedulers.push_back(
-          {name, scope_.MakeAs<LrScheduler>(
-                     value, AppendKey(Path("lr_schedulers"), name))});
-    }
-  }
-  return schedulers;
+  const Json& list = Pick("lr_scheduler", "lr_scheduler", path);
+  return BuildSchedules(
+      scope_, {list, path},
+      {values_.value("lr_schedulers", Json()), Path("lr_schedulers")});
+}
+
+void Builder::ScaleRatesOf(const Trainer::Parts& parts) {
+  if (parts.train == nullptr || !values_.contains("auto_scale_lr")) return;
+  ScaleRates({values_.at("auto_scale_lr"), Path("auto_scale_lr")},
+             {.batch_size = parts.train->BatchSize(),
+              .world_size = options_.environment.communicator->world_size(),
+              .batches_per_step = parts.training_runner->batches_per_step()},
+             parts.training_runner->Optimizers());
+}
+
+bool Builder::MonitorsValidation() const {
+  const auto monitor = values_.find("monitor");
+  if (monitor == values_.end() || !monitor->is_object()) return false;
+  const auto metric = monitor->find("metric");
+  return metric != monitor->end() && metric->is_string() &&
+         metric->get_ref<const std::string&>().starts_with("val/");
 }
 
 Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
@@ -293,8 +303,20 @@ Experiment Builder::Build() {
   if (experiment.task == "train" && parts.train == nullptr) {
     Refuse(AppendKey(Path("data"), "train"), "missing; training needs it");
   }
+  if (experiment.task == "train" && parts.val == nullptr &&
+      MonitorsValidation()) {
+    options_.environment.events->Notice(
+        "warning", Path("monitor") + ".metric: \"" +
+                       values_.at("monitor").value("metric", "") +
+                       "\", and there is no data.val; measured on data.train");
+    parts.val = MakeSource("train", /*pad=*/false);
+  }
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
+  if (values_.contains("loss_balancer")) {
+    parts.criterion.SetBalancer(scope_.MakeAs<LossBalancer>(
+        values_.at("loss_balancer"), Path("loss_balancer")));
+  }
   if (parts.val_criterion.empty()) parts.val_criterion = parts.criterion;
   for (auto& metric : scope_.MakeList(typeid(Metric), values_.at("metrics"),
                                       Path("metrics"))) {
@@ -305,7 +327,12 @@ Experiment Builder::Build() {
   std::vector<std::shared_ptr<Hook>> validation_hooks;
   parts.training_runner = MakeRunner(training_hooks);
   parts.validation_runner = MakeValidationRunner(validation_hooks);
-  parts.schedulers = MakeSchedulers();
+  if (parts.criterion.balancer() && !parts.training_runner->needs_criterion()) {
+    Refuse(Path("loss_balancer"),
+           "this runner has losses of its own; a TrainingRunner is accepted");
+  }
+  ScaleRatesOf(parts);
+  parts.schedules = MakeSchedules();
   parts.monitor = MakeMonitor(parts);
 
   EpochRunner& training_runner = *parts.training_runner;

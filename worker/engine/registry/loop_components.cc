@@ -42,9 +42,10 @@ std::shared_ptr<EpochRunner> MakeTrainingRunner(const Params& params) {
   if (optimizer == nullptr) params.Fail("optimizer", "missing");
   return std::make_shared<TrainingRunner>(
       std::move(optimizer),
-      TrainingRunner::Options{.precision = ReadPrecision(params),
-                              .update = {.accumulation = params.Int(
-                                             "gradient_accumulation_steps")}});
+      TrainingRunner::Options{
+          .precision = ReadPrecision(params),
+          .update = {.accumulation = params.Int("gradient_accumulation_steps")},
+          .flooding_level = params.Float("flooding_level")});
 }
 
 std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {
@@ -83,6 +84,11 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .min = 1,
        .aliases = {"accumulation"},
        .help = "batches whose gradients are added up for one step"},
+      {.name = "flooding_level",
+       .type = "float",
+       .default_value = 0.0,
+       .min = 0,
+       .help = "loss below which gradients turn round; 0: nowhere"},
       PrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
@@ -172,7 +178,8 @@ catalogue::Component EpochTrainerComponent() {
        .scalar_ok = true,
        .help = "experiment.val_loss"},
       {.name = "lr_scheduler",
-       .type = "component<lr_scheduler>",
+       .type = "list<component<scheduler>>",
+       .scalar_ok = true,
        .help = "experiment.lr_scheduler"},
       {.name = "stop_condition",
        .type = "component<hook>",

@@ -139,4 +139,16 @@ std::vector<std::shared_ptr<void>> Params::MakeListErased(
   return scope_.MakeList(type, Raw(name), catalogue::AppendKey(path_, name));
 }
 
+std::vector<std::pair<std::string, std::vector<std::shared_ptr<void>>>>
+Params::MakeListMapErased(std::type_index type, std::string_view name) const {
+  std::vector<std::pair<std::string, std::vector<std::shared_ptr<void>>>> made;
+  if (!Has(name)) return made;
+  const std::string path = catalogue::AppendKey(path_, name);
+  for (const auto& [key, value] : Raw(name).items()) {
+    made.emplace_back(
+        key, scope_.MakeList(type, value, catalogue::AppendKey(path, key)));
+  }
+  return made;
+}
+
 }  // namespace epochd::engine

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 #include <typeindex>
+#include <utility>
 #include <vector>
 
 #include "catalogue/catalogue.h"
@@ -56,6 +57,21 @@ class Params {
     return made;
   }
 
+  // Of a mapping of lists; by key, in order.
+  template <class T>
+  std::vector<std::pair<std::string, std::vector<std::shared_ptr<T>>>>
+  MakeListMap(std::string_view name) const {
+    std::vector<std::pair<std::string, std::vector<std::shared_ptr<T>>>> made;
+    for (auto& [key, list] : MakeListMapErased(typeid(T), name)) {
+      made.emplace_back(key, std::vector<std::shared_ptr<T>>());
+      for (auto& object : list) {
+        made.back().second.push_back(
+            std::static_pointer_cast<T>(std::move(object)));
+      }
+    }
+    return made;
+  }
+
   // What an optimizer that is being built updates.
   const std::vector<NamedTensor>& OptimizerTargets() const;
 
@@ -70,6 +86,9 @@ class Params {
                                    std::string_view name) const;
   std::vector<std::shared_ptr<void>> MakeListErased(
       std::type_index type, std::string_view name) const;
+
+  std::vector<std::pair<std::string, std::vector<std::shared_ptr<void>>>>
+  MakeListMapErased(std::type_index type, std::string_view name) const;
 
   const catalogue::Json& values_;
   std::string path_;

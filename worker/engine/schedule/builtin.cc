@@ -1,54 +1,189 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/schedule/builtin.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <utility>
 
+#include "worker/engine/schedule/annealing.h"
+#include "worker/engine/schedule/cyclic.h"
+#include "worker/engine/schedule/declarations.h"
+#include "worker/engine/schedule/multiplicative.h"
+#include "worker/engine/schedule/one_cycle.h"
+#include "worker/engine/schedule/options.h"
+#include "worker/engine/schedule/piecewise.h"
 #include "worker/engine/schedule/plateau.h"
-#include "worker/engine/schedule/recursive.h"
+#include "worker/engine/schedule/restart.h"
+#include "worker/engine/schedule/sequence.h"
+#include "worker/engine/schedule/swa.h"
 
 namespace epochd::engine {
 namespace {
 
-using catalogue::Component;
-using catalogue::Parameter;
+using Made = std::shared_ptr<Scheduler>;
 
-Parameter Gamma() {
-  return {.name = "gamma",
-          .type = "float",
-          .default_value = 0.1,
-          .min = 0,
-          .aliases = {"lr_gamma"},
-          .help = "factor of the learning rate"};
+// Units of torch's rule, or nothing: MMEngine's.
+std::optional<int64_t> ReadTotal(const Params& params,
+                                 const ScheduleOptions& options) {
+  constexpr int64_t kTorchDefault = 5;
+  if (params.Has("total_iters")) {
+    if (params.Has("rule") && params.String("rule") == "mmengine") {
+      params.Fail("total_iters",
+                  "given with rule: mmengine, where the window says it; begin "
+                  "and end are accepted");
+    }
+    return params.Int("total_iters");
+  }
+  const std::string rule = params.Has("rule")        ? params.String("rule")
+                           : options.end.has_value() ? "mmengine"
+                                                     : "torch";
+  if (rule == "mmengine") return std::nullopt;
+  return kTorchDefault;
 }
 
-std::shared_ptr<LrScheduler> MakeStep(const Params& params) {
+CosineAnnealingScheduler::Least ReadLeast(const Params& params) {
+  if (params.Has("eta_min") && params.Has("eta_min_ratio")) {
+    params.Fail("eta_min_ratio", "given beside eta_min; keep one");
+  }
+  CosineAnnealingScheduler::Least least;
+  if (params.Has("eta_min")) least.value = params.Float("eta_min");
+  least.ratio = params.OptionalFloat("eta_min_ratio");
+  return least;
+}
+
+std::optional<bool> OptionalFlag(const Params& params,
+                                 const std::string& name) {
+  if (!params.Has(name)) return std::nullopt;
+  return params.Bool(name);
+}
+
+void NeedLr(const Params& params, const ScheduleOptions& options) {
+  if (options.setting != Setting::kLr) {
+    params.Fail("setting",
+                "momentum, and it changes the learning rate first; "
+                "lr is accepted");
+  }
+}
+
+template <Setting setting>
+Made MakeStep(const Params& params) {
   return std::make_shared<StepScheduler>(params.Int("step_size"),
-                                         params.Float("gamma"));
+                                         params.Float("gamma"),
+                                         ReadScheduleOptions(params, setting));
 }
 
-std::shared_ptr<LrScheduler> MakeMultiStep(const Params& params) {
-  return std::make_shared<MultiStepScheduler>(params.Ints("milestones"),
-                                              params.Float("gamma"));
+template <Setting setting>
+Made MakeMultiStep(const Params& params) {
+  return std::make_shared<MultiStepScheduler>(
+      params.Ints("milestones"), params.Float("gamma"),
+      ReadScheduleOptions(params, setting));
 }
 
-std::shared_ptr<LrScheduler> MakeExponential(const Params& params) {
-  return std::make_shared<ExponentialScheduler>(params.Float("gamma"));
+template <Setting setting>
+Made MakeExponential(const Params& params) {
+  return std::make_shared<ExponentialScheduler>(
+      params.Float("gamma"), ReadScheduleOptions(params, setting));
 }
 
-std::shared_ptr<LrScheduler> MakeConstant(const Params& params) {
-  return std::make_shared<ConstantScheduler>(params.Float("factor"),
-                                             params.Int("total_iters"));
+template <Setting setting>
+Made MakeConstant(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, setting);
+  return std::make_shared<ConstantScheduler>(
+      params.Float("factor"), ReadTotal(params, options), options);
 }
 
-std::shared_ptr<LrScheduler> MakeCosineAnnealing(const Params& params) {
-  return std::make_shared<CosineAnnealingScheduler>(params.Int("t_max"),
-                                                    params.Float("eta_min"));
+template <Setting setting>
+Made MakeLinear(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, setting);
+  return std::make_shared<LinearScheduler>(
+      LinearScheduler::Ramp{.start_factor = params.Float("start_factor"),
+                            .end_factor = params.Float("end_factor"),
+                            .total = ReadTotal(params, options)},
+      options);
 }
 
-std::shared_ptr<LrScheduler> MakePlateau(const Params& params) {
+template <Setting setting>
+Made MakeCosineAnnealing(const Params& params) {
+  return std::make_shared<CosineAnnealingScheduler>(
+      params.OptionalInt("t_max"), ReadLeast(params),
+      ReadScheduleOptions(params, setting));
+}
+
+template <Setting setting>
+Made MakePoly(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, setting);
+  PolyScheduler::Curve curve{.power = params.Float("power"),
+                             .eta_min = params.Float("eta_min"),
+                             .total = ReadTotal(params, options)};
+  if (curve.total.has_value() && curve.eta_min != 0.0) {
+    params.Fail("eta_min",
+                "torch's rule goes to 0; rule: mmengine is accepted with it");
+  }
+  return std::make_shared<PolyScheduler>(curve, options);
+}
+
+template <Setting setting>
+Made MakeCosineRestart(const Params& params) {
+  std::vector<int64_t> periods = params.Ints("periods");
+  std::vector<double> weights = params.Floats("restart_weights");
+  if (periods.size() != weights.size()) {
+    params.Fail("restart_weights", std::to_string(weights.size()) + " for " +
+                                       std::to_string(periods.size()) +
+                                       " periods; one for each is accepted");
+  }
+  return std::make_shared<CosineRestartScheduler>(
+      std::move(periods), std::move(weights), ReadLeast(params),
+      ReadScheduleOptions(params, setting));
+}
+
+template <Setting setting>
+Made MakeWarmRestarts(const Params& params) {
+  return std::make_shared<WarmRestartsScheduler>(
+      params.Int("t_0"), params.Int("t_mult"), params.Float("eta_min"),
+      ReadScheduleOptions(params, setting));
+}
+
+template <Setting setting>
+Made MakePiecewise(const Params& params) {
+  if (params.Has("values") == params.Has("factors")) {
+    params.Fail("values", "exactly one of values and factors is accepted");
+  }
+  PiecewiseScheduler::Table table;
+  table.milestones = params.Ints("milestones");
+  table.are_factors = params.Has("factors");
+  table.values = params.Floats(table.are_factors ? "factors" : "values");
+  table.is_linear = params.String("interpolation") == "linear";
+  if (table.milestones.empty() ||
+      std::adjacent_find(table.milestones.begin(), table.milestones.end(),
+                         [](int64_t one, int64_t next) {
+                           return next <= one;
+                         }) != table.milestones.end()) {
+    params.Fail("milestones", "ascending units, at least one, are accepted");
+  }
+  if (table.values.size() != table.milestones.size()) {
+    params.Fail(table.are_factors ? "factors" : "values",
+                std::to_string(table.values.size()) + " for " +
+                    std::to_string(table.milestones.size()) +
+                    " milestones; one for each is accepted");
+  }
+  return std::make_shared<PiecewiseScheduler>(
+      std::move(table), ReadScheduleOptions(params, setting));
+}
+
+template <Setting setting>
+Made MakePlateau(const Params& params) {
+  const ScheduleOptions schedule = ReadScheduleOptions(params, setting);
+  if (schedule.unit != ScheduleUnit::kEpoch || schedule.convert_to_batches) {
+    params.Fail("by", "it looks at scores of epochs; epoch is accepted");
+  }
   const std::string mode = params.String("mode");
   PlateauScheduler::Options options;
+  options.setting = schedule.setting;
+  options.begin = schedule.begin;
+  options.end = schedule.end;
+  options.monitor = params.OptionalString("monitor").value_or("");
+  options.is_strict = params.Bool("strict");
   options.maximize = mode == "max" || mode == "greater";
   options.factor = params.Float("factor");
   if (options.factor >= 1.0) {
@@ -60,156 +195,188 @@ std::shared_ptr<LrScheduler> MakePlateau(const Params& params) {
   options.threshold = params.Float("threshold");
   options.absolute_threshold = params.String("threshold_mode") == "abs";
   options.cooldown = params.Int("cooldown");
-  options.min_lr = params.Float("min_lr");
+  options.least = params.Float("min_lr");
   options.eps = params.Float("eps");
   return std::make_shared<PlateauScheduler>(options);
 }
 
-Component StepComponent() {
-  return {.kind = "lr_scheduler",
-          .name = "Step",
-          .aliases = {"StepLR", "step"},
-          .help =
-              "multiplies the learning rate by gamma every step_size "
-              "epochs",
-          .parameters = {{.name = "step_size",
-                          .type = "int",
-                          .required = true,
-                          .min = 1,
-                          .aliases = {"lr_step_size"},
-                          .help = "epochs between two changes"},
-                         Gamma()}};
+Made MakeOneCycle(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
+  NeedLr(params, options);
+  OneCycleScheduler::Cycle cycle;
+  if (params.Has("max_lr") == params.Has("eta_max")) {
+    params.Fail("max_lr", "exactly one of max_lr and eta_max is accepted");
+  }
+  cycle.max_lr = params.Floats(params.Has("max_lr") ? "max_lr" : "eta_max");
+  if (cycle.max_lr.empty()) params.Fail("max_lr", "at least one is accepted");
+  cycle.total = params.OptionalInt("total_steps");
+  if (params.Has("epochs") != params.Has("steps_per_epoch")) {
+    params.Fail("epochs", "only with steps_per_epoch");
+  }
+  if (params.Has("epochs")) {
+    if (cycle.total.has_value()) {
+      params.Fail("epochs", "given beside total_steps; keep one");
+    }
+    cycle.total = params.Int("epochs") * params.Int("steps_per_epoch");
+  }
+  cycle.pct_start = params.Float("pct_start");
+  cycle.is_linear = params.String("anneal_strategy") == "linear";
+  cycle.cycle_momentum = OptionalFlag(params, "cycle_momentum");
+  if (params.Has("eta_max") && !cycle.cycle_momentum.has_value()) {
+    cycle.cycle_momentum = false;
+  }
+  cycle.base_momentum = params.Float("base_momentum");
+  cycle.max_momentum = params.Float("max_momentum");
+  cycle.div_factor = params.Float("div_factor");
+  cycle.final_div_factor = params.Float("final_div_factor");
+  cycle.three_phase = params.Bool("three_phase");
+  return std::make_shared<OneCycleScheduler>(std::move(cycle), options);
 }
 
-Component MultiStepComponent() {
-  return {.kind = "lr_scheduler",
-          .name = "MultiStep",
-          .aliases = {"MultiStepLR", "multi_step"},
-          .help = "multiplies the learning rate by gamma at each milestone",
-          .parameters = {{.name = "milestones",
-                          .type = "list<int>",
-                          .required = true,
-                          .min = 1,
-                          .help = "epochs of the changes"},
-                         Gamma()}};
+Made MakeCyclic(const Params& params) {
+  using Mode = CyclicScheduler::Mode;
+  const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
+  NeedLr(params, options);
+  const std::string mode = params.String("mode");
+  CyclicScheduler::Cycle cycle;
+  cycle.base_lr = params.Float("base_lr");
+  cycle.max_lr = params.Float("max_lr");
+  cycle.step_size_up = params.Int("step_size_up");
+  cycle.step_size_down = params.OptionalInt("step_size_down");
+  cycle.mode = mode == "triangular"    ? Mode::kTriangular
+               : mode == "triangular2" ? Mode::kTriangular2
+                                       : Mode::kExpRange;
+  cycle.gamma = params.Float("gamma");
+  cycle.cycle_momentum = OptionalFlag(params, "cycle_momentum");
+  cycle.base_momentum = params.Float("base_momentum");
+  cycle.max_momentum = params.Float("max_momentum");
+  return std::make_shared<CyclicScheduler>(cycle, options);
 }
 
-Component ExponentialComponent() {
-  Parameter gamma = Gamma();
-  gamma.default_value = nullptr;
-  gamma.required = true;
-  return {.kind = "lr_scheduler",
-          .name = "Exponential",
-          .aliases = {"ExponentialLR", "exponential"},
-          .help = "multiplies the learning rate by gamma every epoch",
-          .parameters = {gamma}};
+Made MakeSwa(const Params& params) {
+  return std::make_shared<SwaScheduler>(
+      SwaScheduler::Anneal{
+          .swa_lr = params.Float("swa_lr"),
+          .length = params.Int("anneal_epochs"),
+          .is_linear = params.String("anneal_strategy") == "linear"},
+      ReadScheduleOptions(params, Setting::kLr));
 }
 
-Component ConstantComponent() {
-  return {.kind = "lr_scheduler",
-          .name = "Constant",
-          .aliases = {"ConstantLR", "constant"},
-          .help =
-              "multiplies the learning rate by factor for the first "
-              "total_iters epochs",
-          .parameters = {{.name = "factor",
-                          .type = "float",
-                          .default_value = 1.0 / 3.0,
-                          .min = 0,
-                          .max = 1,
-                          .exclusive_min = true,
-                          .help = "factor of the learning rate"},
-                         {.name = "total_iters",
-                          .type = "int",
-                          .default_value = 5,
-                          .min = 0,
-                          .help = "epochs with the factor"}}};
+// A part of a whole counts as the whole does.
+ScheduleOptions PartOptions(const ScheduleOptions& whole) {
+  return {.setting = whole.setting,
+          .unit = whole.unit,
+          .convert_to_batches = whole.convert_to_batches};
 }
 
-Component CosineAnnealingComponent() {
-  return {.kind = "lr_scheduler",
-          .name = "CosineAnnealing",
-          .aliases = {"CosineAnnealingLR", "cosine"},
-          .help =
-              "half a cosine from the first learning rate to eta_min in "
-              "t_max epochs, then back",
-          .parameters = {{.name = "t_max",
-                          .type = "int",
-                          .required = true,
-                          .min = 1,
-                          .aliases = {"T_max"},
-                          .help = "epochs from the greatest to the smallest"},
-                         {.name = "eta_min",
-                          .type = "float",
-                          .default_value = 0.0,
-                          .min = 0,
-                          .help = "smallest learning rate"}}};
+void NeedNoWindow(const Params& params, const ScheduleOptions& options) {
+  if (options.begin != 0 || options.end.has_value()) {
+    params.Fail(options.begin != 0 ? "begin" : "end",
+                "its parts have windows of their own");
+  }
 }
 
-Component PlateauComponent() {
-  return {
-      .kind = "lr_scheduler",
-      .name = "ReduceOnPlateau",
-      .aliases = {"ReduceLROnPlateau", "ReduceOnPlateauLR", "plateau"},
-      .help =
-          "lowers the learning rate when the monitored metric stops "
-          "improving",
-      .parameters = {
-          {.name = "mode",
-           .type = "string",
-           .default_value = "min",
-           .choices = {"min", "max", "less", "greater"},
-           .aliases = {"rule"},
-           .help = "whether a smaller or a greater value is better"},
-          {.name = "factor",
-           .type = "float",
-           .default_value = 0.1,
-           .min = 0,
-           .max = 1,
-           .help = "factor of the learning rate, below 1"},
-          {.name = "patience",
-           .type = "int",
-           .default_value = 10,
-           .min = 0,
-           .help = "epochs without improvement that are let pass"},
-          {.name = "threshold",
-           .type = "float",
-           .default_value = 1e-4,
-           .min = 0,
-           .help = "least improvement that counts"},
-          {.name = "threshold_mode",
-           .type = "string",
-           .default_value = "rel",
-           .choices = {"rel", "abs"},
-           .aliases = {"threshold_rule"},
-           .help = "whether the threshold is a share of the best or absolute"},
-          {.name = "cooldown",
-           .type = "int",
-           .default_value = 0,
-           .min = 0,
-           .help = "epochs after a change in which bad ones do not count"},
-          {.name = "min_lr",
-           .type = "float",
-           .default_value = 0.0,
-           .min = 0,
-           .aliases = {"min_value"},
-           .help = "smallest learning rate"},
-          {.name = "eps",
-           .type = "float",
-           .default_value = 1e-8,
-           .min = 0,
-           .help = "smaller changes are not made"}}};
+Made MakeWarmup(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
+  NeedNoWindow(params, options);
+  const int64_t length = params.Int("length");
+  const double factor = params.Float("start_factor");
+  Made rise;
+  if (params.String("mode") == "constant") {
+    if (factor == 0.0) {
+      params.Fail("start_factor", "0; above 0 is accepted with mode: constant");
+    }
+    rise = std::make_shared<ConstantScheduler>(factor, length,
+                                               PartOptions(options));
+  } else {
+    rise = std::make_shared<LinearScheduler>(
+        LinearScheduler::Ramp{.start_factor = factor, .total = length},
+        PartOptions(options));
+  }
+  const Made after = params.Make<Scheduler>("after");
+  if (after == nullptr) return rise;
+  return std::make_shared<SequenceScheduler>(std::vector<Made>{rise, after},
+                                             params.Bool("prefix")
+                                                 ? std::vector<int64_t>{length}
+                                                 : std::vector<int64_t>{},
+                                             options);
+}
+
+Made MakeSequential(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
+  NeedNoWindow(params, options);
+  std::vector<Made> schedulers = params.MakeList<Scheduler>("schedulers");
+  std::vector<int64_t> milestones = params.Ints("milestones");
+  if (milestones.size() + 1 != schedulers.size() ||
+      !std::is_sorted(milestones.begin(), milestones.end())) {
+    params.Fail("milestones", "ascending units, one less than schedulers (" +
+                                  std::to_string(schedulers.size()) +
+                                  "), are accepted");
+  }
+  return std::make_shared<SequenceScheduler>(std::move(schedulers),
+                                             std::move(milestones), options);
+}
+
+Made MakeChained(const Params& params) {
+  const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
+  NeedNoWindow(params, options);
+  std::vector<Made> schedulers = params.MakeList<Scheduler>("schedulers");
+  if (schedulers.empty()) {
+    params.Fail("schedulers", "at least one is accepted");
+  }
+  return std::make_shared<SequenceScheduler>(std::move(schedulers),
+                                             std::vector<int64_t>{}, options);
+}
+
+// The component, and the same for the momentum under MMEngine's name.
+void AddBoth(const catalogue::Component& component, Made (*lr)(const Params&),
+             Made (*momentum)(const Params&),
+             std::vector<Entry<Scheduler>>& entries) {
+  catalogue::Component other = component;
+  other.name = component.name + "Momentum";
+  other.aliases.clear();
+  other.help += ", of the momentum";
+  entries.push_back({component, lr});
+  entries.push_back({std::move(other), momentum});
 }
 
 }  // namespace
 
-std::vector<Entry<LrScheduler>> BuiltinLrSchedulers() {
-  return {{StepComponent(), &MakeStep},
-          {MultiStepComponent(), &MakeMultiStep},
-          {ExponentialComponent(), &MakeExponential},
-          {ConstantComponent(), &MakeConstant},
-          {CosineAnnealingComponent(), &MakeCosineAnnealing},
-          {PlateauComponent(), &MakePlateau}};
+std::vector<Entry<Scheduler>> BuiltinSchedulers() {
+  using namespace scheduler_declarations;
+  constexpr Setting kLr = Setting::kLr;
+  constexpr Setting kMomentum = Setting::kMomentum;
+  std::vector<Entry<Scheduler>> entries;
+  AddBoth(StepComponent(), &MakeStep<kLr>, &MakeStep<kMomentum>, entries);
+  AddBoth(MultiStepComponent(), &MakeMultiStep<kLr>, &MakeMultiStep<kMomentum>,
+          entries);
+  AddBoth(ExponentialComponent(), &MakeExponential<kLr>,
+          &MakeExponential<kMomentum>, entries);
+  AddBoth(ConstantComponent(), &MakeConstant<kLr>, &MakeConstant<kMomentum>,
+          entries);
+  AddBoth(LinearComponent(), &MakeLinear<kLr>, &MakeLinear<kMomentum>, entries);
+  AddBoth(CosineAnnealingComponent(), &MakeCosineAnnealing<kLr>,
+          &MakeCosineAnnealing<kMomentum>, entries);
+  AddBoth(PolyComponent(), &MakePoly<kLr>, &MakePoly<kMomentum>, entries);
+  AddBoth(CosineRestartComponent(), &MakeCosineRestart<kLr>,
+          &MakeCosineRestart<kMomentum>, entries);
+  AddBoth(PiecewiseComponent(), &MakePiecewise<kLr>, &MakePiecewise<kMomentum>,
+          entries);
+  AddBoth(PlateauComponent(), &MakePlateau<kLr>, &MakePlateau<kMomentum>,
+          entries);
+  entries.push_back({WarmRestartsComponent(), &MakeWarmRestarts<kLr>});
+  entries.push_back({OneCycleComponent(), &MakeOneCycle});
+  entries.push_back({CyclicComponent(), &MakeCyclic});
+  entries.push_back({SwaComponent(), &MakeSwa});
+  entries.push_back({WarmupComponent(), &MakeWarmup});
+  entries.push_back({SequentialComponent(), &MakeSequential});
+  entries.push_back({ChainedComponent(), &MakeChained});
+  for (Entry<Scheduler>& entry : entries) {
+    for (catalogue::Parameter& parameter : ScheduleParameters()) {
+      entry.component.parameters.push_back(std::move(parameter));
+    }
+  }
+  return entries;
 }
 
 }  // namespace epochd::engine

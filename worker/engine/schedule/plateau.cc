@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "worker/engine/core/error.h"
 #include "worker/engine/schedule/number.h"
 
 namespace epochd::engine {
@@ -16,13 +15,14 @@ PlateauScheduler::PlateauScheduler(const Options& options) : options_(options) {
 void PlateauScheduler::Reset() {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   best_ = options_.maximize ? -kInfinity : kInfinity;
+  steps_ = 0;
   num_bad_epochs_ = 0;
   cooldown_left_ = 0;
 }
 
 void PlateauScheduler::Start(Optimizer& optimizer) {
+  RequireSetting(options_.setting, optimizer);
   Reset();
-  optimizer.set_lr(optimizer.initial_lr());
 }
 
 bool PlateauScheduler::IsBetter(double value) const {
@@ -37,11 +37,9 @@ bool PlateauScheduler::IsBetter(double value) const {
 
 void PlateauScheduler::Step(Optimizer& optimizer,
                             std::optional<double> monitored) {
-  if (!monitored.has_value()) {
-    throw Error(ErrorKind::kBadSpec,
-                "lr_scheduler: ReduceOnPlateau without a monitored metric; "
-                "monitor.metric must name one that every epoch gives");
-  }
+  ++steps_;
+  if (!monitored.has_value() || steps_ < options_.begin) return;
+  if (options_.end.has_value() && steps_ >= *options_.end) return;
   if (IsBetter(*monitored)) {
     best_ = *monitored;
     num_bad_epochs_ = 0;
@@ -53,23 +51,28 @@ void PlateauScheduler::Step(Optimizer& optimizer,
     num_bad_epochs_ = 0;
   }
   if (num_bad_epochs_ <= options_.patience) return;
-  const double lowered =
-      std::max(optimizer.lr() * options_.factor, options_.min_lr);
-  if (optimizer.lr() - lowered > options_.eps) optimizer.set_lr(lowered);
+  for (Optimizer::Group& group : optimizer.groups()) {
+    double& value = ValueOf(options_.setting, group);
+    const double lowered = std::max(value * options_.factor, options_.least);
+    if (value - lowered > options_.eps) value = lowered;
+  }
   cooldown_left_ = options_.cooldown;
   num_bad_epochs_ = 0;
 }
 
 nlohmann::ordered_json PlateauScheduler::State() const {
-  return {{"best", ToStateNumber(best_)},
+  return {{"steps", steps_},
+          {"best", ToStateNumber(best_)},
           {"num_bad_epochs", num_bad_epochs_},
           {"cooldown_left", cooldown_left_}};
 }
 
 void PlateauScheduler::LoadState(const nlohmann::ordered_json& state) {
+  const double steps = ReadStateNumber(state, "steps");
   const double best = ReadStateNumber(state, "best");
   const double num_bad_epochs = ReadStateNumber(state, "num_bad_epochs");
   const double cooldown_left = ReadStateNumber(state, "cooldown_left");
+  steps_ = static_cast<int64_t>(steps);
   best_ = best;
   num_bad_epochs_ = static_cast<int64_t>(num_bad_epochs);
   cooldown_left_ = static_cast<int64_t>(cooldown_left);

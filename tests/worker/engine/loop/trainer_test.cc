@@ -94,7 +94,7 @@ TEST(TrainerTest, StepsTheRateBeforeTheCheckpointIsTaken) {
   });
   run.trainer().on_epoch_committed.Bind([&](TrainerContext& context) {
     saved.push_back(context.trainer->TakeSnapshot()
-                        .json["learning_rates"]["optimizer"]
+                        .json["optimizers"]["optimizer"][0]["lr"]
                         .get<double>());
   });
   run.trainer().Start();

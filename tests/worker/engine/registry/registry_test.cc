@@ -136,8 +136,8 @@ TEST(RegistryTest, DeclaresEveryKindAndHelpForEveryParameter) {
     }
   }
   for (const char* kind : {"experiment", "model", "dataset", "transform",
-                           "loss", "metric", "optimizer", "lr_scheduler",
-                           "runner", "validation_runner", "trainer", "hook"}) {
+                           "loss", "metric", "optimizer", "scheduler", "runner",
+                           "validation_runner", "trainer", "hook"}) {
     EXPECT_TRUE(kinds.count(kind)) << kind;
   }
 }

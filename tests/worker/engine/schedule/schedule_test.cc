@@ -5,16 +5,20 @@
 
 #include <cmath>
 
+#include "tests/worker/engine/schedule/made.h"
 #include "worker/engine/core/error.h"
+#include "worker/engine/optim/adam.h"
 #include "worker/engine/optim/sgd.h"
+#include "worker/engine/schedule/annealing.h"
 #include "worker/engine/schedule/builtin.h"
+#include "worker/engine/schedule/multiplicative.h"
+#include "worker/engine/schedule/piecewise.h"
 #include "worker/engine/schedule/plateau.h"
-#include "worker/engine/schedule/recursive.h"
 
 namespace epochd::engine {
 namespace {
 
-TEST(RecursiveSchedulerTest, KeepsWhatAHookDidToTheRate) {
+TEST(WindowedSchedulerTest, KeepsWhatAHookDidToTheRate) {
   Sgd optimizer({}, {.lr = 1.0});
   ExponentialScheduler scheduler(0.5);
   scheduler.Start(optimizer);
@@ -25,34 +29,11 @@ TEST(RecursiveSchedulerTest, KeepsWhatAHookDidToTheRate) {
   EXPECT_EQ(optimizer.lr(), 0.1);
 }
 
-TEST(RecursiveSchedulerTest, StartsFromTheRateTheOptimizerWasBuiltWith) {
-  Sgd optimizer({}, {.lr = 0.9});
-  optimizer.set_lr(0.4);
-  ConstantScheduler scheduler(0.5, 2);
-  scheduler.Start(optimizer);
-  EXPECT_EQ(optimizer.lr(), 0.45);
-}
-
-TEST(RecursiveSchedulerTest, RefusesAStateWithoutItsNumbers) {
+TEST(WindowedSchedulerTest, RefusesAStateWithoutItsNumbers) {
   StepScheduler scheduler(1, 0.5);
   EXPECT_THROW(scheduler.LoadState({{"epoch", 3}}), Error);
-  EXPECT_THROW(scheduler.LoadState({{"epoch", "x"}, {"base_lr", 0.1}}), Error);
+  EXPECT_THROW(scheduler.LoadState({{"steps", "x"}}), Error);
   EXPECT_THROW(scheduler.LoadState(nlohmann::ordered_json::array()), Error);
-}
-
-TEST(PlateauSchedulerTest, AsksForTheMonitoredMetric) {
-  Sgd optimizer({}, {.lr = 1.0});
-  PlateauScheduler scheduler({});
-  EXPECT_TRUE(scheduler.needs_metric());
-  scheduler.Start(optimizer);
-  try {
-    scheduler.Step(optimizer, std::nullopt);
-    FAIL();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
-    EXPECT_NE(std::string(error.what()).find("monitor.metric"),
-              std::string::npos);
-  }
 }
 
 TEST(PlateauSchedulerTest, NanNeverBecomesTheBest) {
@@ -74,18 +55,155 @@ TEST(PlateauSchedulerTest, StateBeforeTheFirstEpochIsPlainJson) {
   EXPECT_EQ(other.State(), scheduler.State());
 }
 
-TEST(BuiltinLrSchedulersTest, TorchsNamesAreAliases) {
-  catalogue::Catalogue catalogue;
-  for (const Entry<LrScheduler>& entry : BuiltinLrSchedulers()) {
-    catalogue.components.push_back(entry.component);
+TEST(WindowedSchedulerTest, ChangesValuesInItsWindowOnly) {
+  Sgd optimizer({}, {.lr = 1.0});
+  ExponentialScheduler scheduler(0.5, {.begin = 2, .end = 5});
+  scheduler.Start(optimizer);
+  std::vector<double> rates{optimizer.lr()};
+  for (int step = 0; step < 6; ++step) {
+    scheduler.Step(optimizer, std::nullopt);
+    rates.push_back(optimizer.lr());
   }
-  for (const char* name :
-       {"StepLR", "MultiStepLR", "ExponentialLR", "ConstantLR",
-        "torch.optim.lr_scheduler.CosineAnnealingLR", "ReduceLROnPlateau",
-        "plateau"}) {
-    EXPECT_NE(catalogue.Find("lr_scheduler", name), nullptr) << name;
+  // Step 2 is t = 0.
+  EXPECT_EQ(rates, (std::vector<double>{1, 1, 1, 0.5, 0.25, 0.25, 0.25}));
+}
+
+TEST(WindowedSchedulerTest, MomentumNeedsAnOptimizerThatHasOne) {
+  const ScheduleOptions momentum{.setting = Setting::kMomentum};
+  Sgd without({}, {.lr = 1.0});
+  EXPECT_THROW(ExponentialScheduler(0.5, momentum).Start(without), Error);
+  Adam adam({}, {});
+  ExponentialScheduler scheduler(0.5, momentum);
+  scheduler.Start(adam);
+  scheduler.Step(adam, std::nullopt);
+  EXPECT_EQ(adam.momentum(), 0.45);
+  EXPECT_EQ(adam.lr(), 1e-3);
+}
+
+TEST(LinearSchedulerTest, MayStartFromNothing) {
+  Sgd optimizer({}, {.lr = 2.0});
+  LinearScheduler scheduler({.start_factor = 0.0, .total = 4});
+  scheduler.Start(optimizer);
+  std::vector<double> rates{optimizer.lr()};
+  for (int step = 0; step < 5; ++step) {
+    scheduler.Step(optimizer, std::nullopt);
+    rates.push_back(optimizer.lr());
+  }
+  EXPECT_EQ(rates, (std::vector<double>{0, 0.5, 1, 1.5, 2, 2}));
+}
+
+TEST(PiecewiseSchedulerTest, HoldsOrInterpolates) {
+  const std::vector<NamedTensor> one{{"a", torch::zeros({1})}};
+  const std::vector<NamedTensor> two{{"b", torch::zeros({1})}};
+  const auto rates = [&](bool is_linear) {
+    Sgd optimizer(std::vector<ParameterGroup>{{.parameters = one},
+                                              {.parameters = two, .lr = 0.5}},
+                  {.lr = 1.0});
+    PiecewiseScheduler scheduler({.milestones = {1, 3, 5},
+                                  .values = {0.2, 0.4, 0.1},
+                                  .is_linear = is_linear});
+    scheduler.Start(optimizer);
+    std::vector<double> seen;
+    for (int step = 0; step < 7; ++step) {
+      EXPECT_DOUBLE_EQ(optimizer.groups()[1].lr, optimizer.lr() / 2);
+      seen.push_back(optimizer.lr());
+      scheduler.Step(optimizer, std::nullopt);
+    }
+    return seen;
+  };
+  EXPECT_EQ(rates(false),
+            (std::vector<double>{0.2, 0.2, 0.2, 0.4, 0.4, 0.1, 0.1}));
+  const std::vector<double> expected{0.2, 0.2, 0.3, 0.4, 0.25, 0.1, 0.1};
+  const std::vector<double> linear = rates(true);
+  for (size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_DOUBLE_EQ(linear[i], expected[i]) << i;
   }
 }
+
+TEST(BuiltinSchedulersTest, NamesOfTorchAndMmengineAreFound) {
+  catalogue::Catalogue catalogue;
+  for (const Entry<Scheduler>& entry : BuiltinSchedulers()) {
+    catalogue.components.push_back(entry.component);
+  }
+  for (const char* name : {"StepLR",
+                           "MultiStepLR",
+                           "ExponentialLR",
+                           "ConstantLR",
+                           "LinearLR",
+                           "PolynomialLR",
+                           "torch.optim.lr_scheduler.CosineAnnealingLR",
+                           "CosineAnnealingWarmRestarts",
+                           "OneCycleLR",
+                           "CyclicLR",
+                           "ReduceLROnPlateau",
+                           "SequentialLR",
+                           "ChainedScheduler",
+                           "SWALR",
+                           "PolyLR",
+                           "CosineRestartLR",
+                           "ReduceOnPlateauLR",
+                           "ReduceOnPlateauMomentum",
+                           "CosineRestartMomentum",
+                           "CosineAnnealingMomentum",
+                           "ConstantMomentum",
+                           "ExponentialMomentum",
+                           "LinearMomentum",
+                           "MultiStepMomentum",
+                           "PolyMomentum",
+                           "StepMomentum",
+                           "OneCycleParamScheduler",
+                           "plateau",
+                           "one_cycle"}) {
+    EXPECT_NE(catalogue.Find("scheduler", name), nullptr) << name;
+  }
+}
+
+struct Refusal {
+  const char* job;
+  const char* message;
+};
+
+class SchedulerParametersTest : public ::testing::TestWithParam<Refusal> {};
+
+TEST_P(SchedulerParametersTest, SaysWhatContradicts) {
+  const std::string message = MessageOf([] { MadeScheduler(GetParam().job); });
+  EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, SchedulerParametersTest,
+    ::testing::Values(
+        Refusal{R"({"type": "LinearLR", "begin": 5, "end": 5})",
+                "experiment.lr_scheduler.end: 5 is not behind begin 5"},
+        Refusal{R"({"type": "LinearLR", "by": "step", "by_epoch": true})",
+                "by_epoch: contradicts by: step"},
+        Refusal{R"({"type": "LinearLR", "by": "iteration",
+                    "convert_to_iter_based": true})",
+                "convert_to_iter_based: true, and it does not go by epochs"},
+        Refusal{R"({"type": "CosineAnnealingLR", "eta_min": 0.1,
+                    "eta_min_ratio": 0.1})",
+                "eta_min_ratio: given beside eta_min"},
+        Refusal{R"({"type": "CosineRestartLR", "periods": [3, 4]})",
+                "restart_weights: 1 for 2 periods"},
+        Refusal{R"({"type": "PolynomialLR", "total_iters": 5, "eta_min": 0.1})",
+                "eta_min: torch's rule goes to 0"},
+        Refusal{R"({"type": "ReduceLROnPlateau", "by": "iteration"})",
+                "by: it looks at scores of epochs"},
+        Refusal{R"({"type": "ReduceLROnPlateau", "factor": 1.0})",
+                "factor: not below 1"},
+        Refusal{R"({"type": "OneCycleLR", "max_lr": 0.1, "epochs": 3})",
+                "epochs: only with steps_per_epoch"},
+        Refusal{R"({"type": "OneCycleLR", "max_lr": 0.1, "eta_max": 0.1})",
+                "max_lr: exactly one of max_lr and eta_max"},
+        Refusal{R"({"type": "Piecewise", "milestones": [3, 3],
+                    "values": [1, 2]})",
+                "milestones: ascending units"},
+        Refusal{R"({"type": "Piecewise", "milestones": [3], "values": [1],
+                    "factors": [1]})",
+                "exactly one of values and factors"},
+        Refusal{R"({"type": "SequentialLR", "milestones": [1, 2],
+                    "schedulers": [{"type": "StepLR", "step_size": 1}]})",
+                "one less than schedulers (1)"}));
 
 }  // namespace
 }  // namespace epochd::engine

@@ -8,20 +8,25 @@
 #include <memory>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/optim/adagrad.h"
 #include "worker/engine/optim/adam.h"
+#include "worker/engine/optim/adamax.h"
 #include "worker/engine/optim/builtin.h"
+#include "worker/engine/optim/lion.h"
+#include "worker/engine/optim/nadam.h"
+#include "worker/engine/optim/radam.h"
+#include "worker/engine/optim/rmsprop.h"
 #include "worker/engine/optim/sgd.h"
 
 namespace epochd::engine {
 namespace {
 
-using Make =
-    std::function<std::unique_ptr<Optimizer>(std::vector<NamedTensor>)>;
+using Make = std::function<std::unique_ptr<Optimizer>(ParameterGroups)>;
 
 template <class T>
 Make With(typename T::Options options) {
-  return [options](std::vector<NamedTensor> parameters) {
-    return std::make_unique<T>(std::move(parameters), options);
+  return [options](ParameterGroups groups) {
+    return std::make_unique<T>(std::move(groups), options);
   };
 }
 
@@ -34,6 +39,16 @@ std::map<std::string, Make> Optimizers() {
                             .weight_decay = 0.1,
                             .amsgrad = true,
                             .decoupled_weight_decay = true})},
+      {"Adagrad", With<Adagrad>({.lr = 0.1, .weight_decay = 0.1})},
+      {"Rmsprop", With<Rmsprop>({.lr = 0.1})},
+      {"RmspropCentered", With<Rmsprop>({.lr = 0.1,
+                                         .weight_decay = 0.1,
+                                         .momentum = 0.5,
+                                         .centered = true})},
+      {"Nadam", With<Nadam>({.lr = 0.1, .weight_decay = 0.1})},
+      {"Radam", With<Radam>({.lr = 0.1, .beta2 = 0.5})},
+      {"Adamax", With<Adamax>({.lr = 0.1})},
+      {"Lion", With<Lion>({.lr = 0.1, .weight_decay = 0.1})},
   };
 }
 
@@ -63,14 +78,17 @@ void Assign(const std::vector<NamedTensor>& from,
   for (size_t i = 0; i < to.size(); ++i) to[i].tensor.copy_(from[i].tensor);
 }
 
-class FusedOptimizerTest : public ::testing::TestWithParam<std::string> {
+class GroupedOptimizerTest : public ::testing::TestWithParam<std::string> {
  protected:
   std::unique_ptr<Optimizer> Make(std::vector<NamedTensor> parameters) {
     return Optimizers().at(GetParam())(std::move(parameters));
   }
+  std::unique_ptr<Optimizer> MakeGrouped(std::vector<ParameterGroup> groups) {
+    return Optimizers().at(GetParam())(std::move(groups));
+  }
 };
 
-TEST_P(FusedOptimizerTest, ContinuesBitForBitFromItsState) {
+TEST_P(GroupedOptimizerTest, ContinuesBitForBitFromItsState) {
   const std::vector<NamedTensor> parameters = MakeParameters();
   const auto whole = Make(parameters);
   for (int step = 0; step < 3; ++step) {
@@ -95,7 +113,7 @@ TEST_P(FusedOptimizerTest, ContinuesBitForBitFromItsState) {
 
 // A parameter skipped in some steps keeps its own count, as in torch, where
 // each parameter has a state of its own.
-TEST_P(FusedOptimizerTest, CountsStepsOfEachParameter) {
+TEST_P(GroupedOptimizerTest, CountsStepsOfEachParameter) {
   const std::vector<NamedTensor> together = MakeParameters();
   const std::vector<NamedTensor> alone = MakeParameters();
   const auto joint = Make(together);
@@ -142,7 +160,7 @@ TEST_P(FusedOptimizerTest, CountsStepsOfEachParameter) {
   }
 }
 
-TEST_P(FusedOptimizerTest, StepsWithTheLearningRateThatIsSet) {
+TEST_P(GroupedOptimizerTest, StepsWithTheLearningRateThatIsSet) {
   const std::vector<NamedTensor> parameters = MakeParameters();
   const auto optimizer = Make(parameters);
   EXPECT_EQ(optimizer->lr(), 0.1);
@@ -153,10 +171,60 @@ TEST_P(FusedOptimizerTest, StepsWithTheLearningRateThatIsSet) {
   for (size_t i = 0; i < parameters.size(); ++i) {
     EXPECT_TRUE(torch::equal(parameters[i].tensor, before[i].tensor));
   }
-  EXPECT_EQ(optimizer->initial_lr(), 0.1);
+  EXPECT_EQ(optimizer->groups()[0].initial_lr, 0.1);
 }
 
-TEST_P(FusedOptimizerTest, ZeroGradClearsToUndefinedAndAStepThenDoesNothing) {
+TEST_P(GroupedOptimizerTest, GoesUpWhereGradientsAreNegated) {
+  const std::vector<NamedTensor> down = MakeParameters();
+  const std::vector<NamedTensor> up = MakeParameters();
+  const auto one = Make(down);
+  const auto other = Make(up);
+  for (int step = 0; step < 3; ++step) {
+    for (const NamedTensor& p : down) SetGradient(p, 1.0);
+    for (const NamedTensor& p : up) SetGradient(p, -1.0);
+    one->Step();
+    other->Step();
+  }
+  EXPECT_LT(down[0].tensor[2][1].item<double>(),
+            up[0].tensor[2][1].item<double>());
+}
+
+TEST_P(GroupedOptimizerTest, GroupsStepByTheirOwnSettings) {
+  const std::vector<NamedTensor> whole = MakeParameters();
+  const std::vector<NamedTensor> parts = MakeParameters();
+  const auto one = Make(whole);
+  const auto grouped = MakeGrouped(std::vector<ParameterGroup>{
+      {.parameters = {parts[0]}},
+      {.name = "still", .parameters = {parts[1]}, .lr = 0.0}});
+  ASSERT_EQ(grouped->groups().size(), 2u);
+  EXPECT_EQ(grouped->groups()[1].name, "still");
+  for (int step = 0; step < 3; ++step) {
+    for (const NamedTensor& p : whole) SetGradient(p, 1.0);
+    for (const NamedTensor& p : parts) SetGradient(p, 1.0);
+    one->Step();
+    grouped->Step();
+  }
+  EXPECT_TRUE(torch::equal(whole[0].tensor, parts[0].tensor));
+  EXPECT_TRUE(torch::equal(MakeParameters()[1].tensor, parts[1].tensor));
+}
+
+TEST_P(GroupedOptimizerTest, MomentumIsReadAtEachStep) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  const std::vector<NamedTensor> others = MakeParameters();
+  const auto optimizer = Make(parameters);
+  const auto other = Make(others);
+  for (const double scale : {-1.5, -1.5, 0.02}) {
+    for (const NamedTensor& p : parameters) SetGradient(p, scale);
+    for (const NamedTensor& p : others) SetGradient(p, scale);
+    if (other->has_momentum()) other->set_momentum(0.3);
+    optimizer->Step();
+    other->Step();
+  }
+  EXPECT_EQ(torch::equal(parameters[0].tensor, others[0].tensor),
+            !optimizer->has_momentum());
+}
+
+TEST_P(GroupedOptimizerTest, ZeroGradClearsToUndefinedAndAStepThenDoesNothing) {
   const std::vector<NamedTensor> parameters = MakeParameters();
   const auto optimizer = Make(parameters);
   for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
@@ -168,7 +236,7 @@ TEST_P(FusedOptimizerTest, ZeroGradClearsToUndefinedAndAStepThenDoesNothing) {
   EXPECT_TRUE(torch::equal(parameters[0].tensor, before[0].tensor));
 }
 
-TEST_P(FusedOptimizerTest, RefusesAStateOfAnotherModelAndStaysAsItWas) {
+TEST_P(GroupedOptimizerTest, RefusesAStateOfAnotherModelAndStaysAsItWas) {
   const std::vector<NamedTensor> parameters = MakeParameters();
   const auto optimizer = Make(parameters);
   for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
@@ -196,7 +264,7 @@ TEST_P(FusedOptimizerTest, RefusesAStateOfAnotherModelAndStaysAsItWas) {
   }
 }
 
-TEST_P(FusedOptimizerTest, TakesParametersOfSeveralTypes) {
+TEST_P(GroupedOptimizerTest, TakesParametersOfSeveralTypes) {
   const std::vector<NamedTensor> parameters{
       {"float", torch::ones({4}).requires_grad_()},
       {"double", torch::ones({4}, torch::kDouble).requires_grad_()}};
@@ -206,13 +274,15 @@ TEST_P(FusedOptimizerTest, TakesParametersOfSeveralTypes) {
   }
   optimizer->Step();
   EXPECT_TRUE(torch::allclose(parameters[0].tensor.to(torch::kDouble),
-                              parameters[1].tensor, 1e-5));
+                              parameters[1].tensor, 1e-5, 1e-6));
   EXPECT_LT(parameters[1].tensor[0].item<double>(), 1.0);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, FusedOptimizerTest,
+INSTANTIATE_TEST_SUITE_P(All, GroupedOptimizerTest,
                          ::testing::Values("Sgd", "SgdWithoutMomentum", "Adam",
-                                           "AdamW"));
+                                           "AdamW", "Adagrad", "Rmsprop",
+                                           "RmspropCentered", "Nadam", "Radam",
+                                           "Adamax", "Lion"));
 
 TEST(SgdTest, RefusesNesterovWithoutMomentum) {
   EXPECT_THROW(Sgd({}, {.nesterov = true}), Error);
@@ -240,7 +310,9 @@ TEST(BuiltinOptimizersTest, TorchsNamesAreFound) {
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {
     catalogue.components.push_back(entry.component);
   }
-  for (const char* name : {"torch.optim.SGD", "torch.optim.AdamW", "adam"}) {
+  for (const char* name :
+       {"torch.optim.SGD", "torch.optim.AdamW", "adam", "Adagrad", "RMSprop",
+        "NAdam", "RAdam", "Adamax", "torch.optim.LBFGS", "Lion"}) {
     EXPECT_NE(catalogue.Find("optimizer", name), nullptr) << name;
   }
 }

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Schedules: all schedulers of a run with the optimizers they change. A
+// trainer calls it at two places: after each batch, and after each epoch that
+// ran to its end. Checkpoints are taken after that, so that a run that goes on
+// has the right values. One thread.
+//
+//   Schedules schedules(std::move(entries));
+//   schedules.Bind(runner.Optimizers(), length);  // once
+//   schedules.Start();                            // or LoadState()
+//   for each batch: ...; schedules.AfterBatch();
+//   schedules.AfterEpoch({.scores = scores, .monitored = ...});
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/core/scheduler.h"
+#include "worker/engine/hook/context.h"
+
+namespace epochd::engine {
+
+using NamedOptimizers =
+    std::vector<std::pair<std::string, std::shared_ptr<Optimizer>>>;
+
+// What an epoch gave.
+struct EpochScores {
+  const Scores& scores;
+  // Of the metric that the run is monitored by.
+  std::optional<double> monitored{};
+  // False in an epoch without the validation that others have: scores that
+  // are not there may be there another time.
+  bool is_complete = true;
+};
+
+class Schedules {
+ public:
+  struct Entry {
+    // Name of the optimizer; empty: the only one.
+    std::string optimizer;
+    std::shared_ptr<Scheduler> scheduler;
+    // Where it stands in the job file, for messages.
+    std::string path;
+  };
+
+  Schedules() = default;
+  explicit Schedules(std::vector<Entry> entries)
+      : entries_(std::move(entries)) {}
+
+  // Throws Error(kBadSpec) naming the entry: no such optimizer, a length that
+  // does not fit. `warn` is told of steps left out; it outlives this.
+  void Bind(const NamedOptimizers& optimizers, const RunLength& length,
+            std::function<void(const std::string&)> warn = {});
+  // Sets the values of a run's start.
+  void Start();
+  // A batch is done: steps what goes by batch, and what goes by optimizer step
+  // as often as its optimizer stepped. Costs nothing without such.
+  void AfterBatch();
+  // An epoch ran to its end: steps what goes by epoch. Throws Error(kBadSpec)
+  // when a scheduler's score is missing from a complete epoch and it is
+  // strict.
+  void AfterEpoch(const EpochScores& epoch);
+
+  bool empty() const { return entries_.empty(); }
+  nlohmann::ordered_json State() const;
+  // After the optimizers are restored. An optimizer of `fresh` (by name) lost
+  // its settings, so its schedulers' steps are done again from the start;
+  // only reductions on a plateau are lost. Throws Error(kInfrastructure) when
+  // the schedulers are others than those of `state`.
+  void LoadState(const nlohmann::ordered_json& state,
+                 const std::vector<std::string>& fresh = {});
+
+ private:
+  struct Bound {
+    std::string name;
+    std::shared_ptr<Optimizer> optimizer;
+    std::shared_ptr<Scheduler> scheduler;
+    std::string path;
+    // The optimizer's steps that a scheduler by step has seen.
+    int64_t seen_steps = 0;
+  };
+
+  static void Reset(Optimizer& optimizer);
+
+  std::vector<Entry> entries_;
+  std::vector<Bound> bound_;
+  std::function<void(const std::string&)> warn_;
+  bool has_batch_schedulers_ = false;
+};
+
+}  // namespace epochd::engine

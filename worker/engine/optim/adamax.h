@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Adamax as torch.optim.Adamax: Adam by the greatest gradient instead of the
+// mean square. State: exp_avg, exp_inf.
+#pragma once
+
+#include "worker/engine/optim/foreach.h"
+
+namespace epochd::engine {
+
+class Adamax : public ForeachOptimizer {
+ public:
+  struct Options {
+    double lr = 2e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 0.0;
+    bool maximize = false;
+  };
+
+  Adamax(ParameterGroups groups, const Options& options);
+
+ private:
+  void UpdateFrom(const Tensors& gradients, Bundle& bundle,
+                  const Group& settings) override;
+
+  const Options options_;
+};
+
+}  // namespace epochd::engine

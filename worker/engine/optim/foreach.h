@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What optimizers share that ATen has no fused kernel for: they are put
+// together from foreach kernels, each over all tensors of a bundle.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "worker/engine/optim/grouped.h"
+
+namespace epochd::engine {
+
+class ForeachOptimizer : public GroupedOptimizer {
+ public:
+  struct Common {
+    // Whether weights shrink themselves, rather than by their gradient.
+    bool decoupled_weight_decay = false;
+    bool maximize = false;
+  };
+
+ protected:
+  ForeachOptimizer(ParameterGroups groups, const CommonSettings& settings,
+                   std::vector<std::string> state_names, Common common)
+      : GroupedOptimizer(std::move(groups), settings, std::move(state_names)),
+        common_(common) {}
+
+  using Tensors = std::vector<at::Tensor>;
+
+  // `gradients` have the sign and the decay that apply, and must not be
+  // changed; weights have shrunk where decay is decoupled.
+  virtual void UpdateFrom(const Tensors& gradients, Bundle& bundle,
+                          const Group& settings) = 0;
+
+ private:
+  void Update(Bundle& bundle, const Group& settings) final;
+
+  const Common common_;
+};
+
+}  // namespace epochd::engine

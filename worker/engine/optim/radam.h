@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// RAdam as torch.optim.RAdam: Adam that steps by the mean gradient alone while
+// the variance of its denominator is still unknown. State: exp_avg, exp_avg_sq.
+#pragma once
+
+#include "worker/engine/optim/foreach.h"
+
+namespace epochd::engine {
+
+class Radam : public ForeachOptimizer {
+ public:
+  struct Options {
+    double lr = 1e-3;
+    double beta1 = 0.9;
+    double beta2 = 0.999;
+    double eps = 1e-8;
+    double weight_decay = 0.0;
+    bool decoupled_weight_decay = false;
+    bool maximize = false;
+  };
+
+  Radam(ParameterGroups groups, const Options& options);
+
+ private:
+  void UpdateFrom(const Tensors& gradients, Bundle& bundle,
+                  const Group& settings) override;
+
+  const Options options_;
+};
+
+}  // namespace epochd::engine
