@@ -19,15 +19,19 @@
 //
 // Limits of an experiment: 64 levels, 10,000 values.
 //
-// Types: bool, int, float, string, path, duration (`90s`, `10m`, `2h`), every
-// (`1 epoch`, `100 steps`, `10m`), any, map, list<T>, map<T>, and
-// component<kind> (a mapping `{type: Name, ...}` or `{_target, params}`, or a
-// `${ref:name}`). `int` fits float; a single T is accepted for list<T> only
-// when `scalar_ok`. The experiment itself is the component of kind
-// "experiment" named "Experiment"; its parameters are its keys.
+// Types: bool, int, float, string, path, duration (`90s`, `10m`, `2h`), size
+// (`512MiB`), every (`1 epoch`, `100 steps`, `10m`), score (the name of a
+// metric, such as val/accuracy), any, map, list<T>, map<T>, section<Name> (a
+// mapping whose keys are the parameters of the component of kind "section"
+// with that name), and component<kind> (a mapping in one of the forms of
+// component_form.h, or a `${ref:name}`). `int` fits float; a single T is
+// accepted for list<T> only when `scalar_ok`. The experiment itself is the
+// component of kind "experiment" named "Experiment"; its parameters are its
+// keys.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -49,11 +53,21 @@ struct Parameter {
   std::optional<double> min = {};  // inclusive
   std::optional<double> max = {};  // inclusive
   bool exclusive_min = false;
-  // Accepted values of a string; empty: any.
+  // Accepted values of a string, keys of a map; empty: any.
   std::vector<std::string> choices = {};
   std::vector<std::string> aliases = {};
   bool scalar_ok = false;
   std::string help = {};
+};
+
+// What an experiment must say where a component is used.
+struct Need {
+  // Fields of which one must be given: of the experiment (`loss`,
+  // `trainer.training_criterion`) or, with a leading dot, of the component
+  // itself (`.optimizer`). The first is the one that is asked for.
+  std::vector<std::string> any_of = {};
+  // Only when the experiment's task is one of these; empty: always.
+  std::vector<std::string> tasks = {};
 };
 
 struct Component {
@@ -68,6 +82,10 @@ struct Component {
   // objects (the experiment: `${ref:}` targets) instead of errors, unless they
   // look like a misspelt parameter that nothing refers to.
   bool open = false;
+  // Scores that it adds to a run: `val/{name}`, where {name} stands for its
+  // parameter; `*`: names that only the run tells.
+  std::vector<std::string> gives = {};
+  std::vector<Need> needs = {};
 };
 
 struct Catalogue {
@@ -104,6 +122,8 @@ struct Validated {
   std::vector<std::string> components;
   // Paths of the values whose type is `path` (the client makes them absolute).
   std::vector<std::string> paths;
+  // Field of each component -> what it is; points into the catalogue.
+  std::map<std::string, const Component*> at;
 };
 
 // Checks every key, type, range and name of `experiment` (after `${a.b}`
@@ -111,6 +131,13 @@ struct Validated {
 // each with the nearest valid name where one is misspelt.
 Validated Validate(const Catalogue& catalogue, const Json& experiment,
                    const ValidateOptions& options = {});
+
+// The experiment with all that it leaves out: defaults filled in, aliases
+// replaced by declared names, nulls dropped, every component in the form
+// `{type: Name, ...}`. Keys of the experiment itself stay as they are, since
+// `${ref:}` may name them. `experiment` has no violations; to resolve what was
+// resolved changes nothing.
+Json Resolve(const Catalogue& catalogue, const Json& experiment);
 
 // Extends a field path by a key: `a.b`, or `a["b.c"]` for a key that is no
 // plain word; and by a list index: `a[2]`.
@@ -120,6 +147,9 @@ std::string AppendIndex(std::string_view path, size_t index);
 // Gives the seconds that `90s`, `10m`, `1.5h`, `500ms` or `2d` mean; nothing if
 // `text` is no positive duration.
 std::optional<double> ParseDuration(std::string_view text);
+
+// Gives the bytes that `512MiB`, `2GiB` or `10GB` mean.
+std::optional<int64_t> ParseBytes(std::string_view text);
 
 // What `1 epoch`, `100 steps` or `10m` mean; exactly one member is set.
 struct Every {

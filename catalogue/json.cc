@@ -97,6 +97,26 @@ void CheckUnique(const Component& component, const std::string& where) {
   }
 }
 
+Json NeedToJson(const Need& need) {
+  Json json = {{"any_of", need.any_of}};
+  if (!need.tasks.empty()) json["tasks"] = need.tasks;
+  return json;
+}
+
+std::vector<Need> NeedsFromJson(const Json& json, const std::string& where) {
+  std::vector<Need> needs;
+  if (!json.is_array()) Fail(where, "not a list");
+  for (const Json& element : json) {
+    if (!element.is_object()) Fail(where, "not a list of objects");
+    Need need;
+    need.any_of = Get(element, "any_of", need.any_of, where);
+    need.tasks = Get(element, "tasks", need.tasks, where);
+    if (need.any_of.empty()) Fail(where + ".any_of", "missing or empty");
+    needs.push_back(std::move(need));
+  }
+  return needs;
+}
+
 Component ComponentFromJson(const Json& json, const std::string& where) {
   if (!json.is_object()) Fail(where, "not an object");
   Component component;
@@ -110,6 +130,10 @@ Component ComponentFromJson(const Json& json, const std::string& where) {
     if (*component.max_replicas < 1) Fail(here, "max_replicas is less than 1");
   }
   component.open = Get(json, "open", false, here);
+  component.gives = Get(json, "gives", component.gives, here);
+  if (const auto needs = json.find("needs"); needs != json.end()) {
+    component.needs = NeedsFromJson(*needs, here + ".needs");
+  }
   const auto parameters = json.find("parameters");
   if (parameters == json.end()) return component;
   if (!parameters->is_array()) Fail(here + ".parameters", "not a list");
@@ -131,6 +155,10 @@ Json ToJson(const Catalogue& catalogue) {
     if (!component.help.empty()) json["help"] = component.help;
     if (component.max_replicas) json["max_replicas"] = *component.max_replicas;
     if (component.open) json["open"] = true;
+    if (!component.gives.empty()) json["gives"] = component.gives;
+    for (const Need& need : component.needs) {
+      json["needs"].push_back(NeedToJson(need));
+    }
     Json parameters = Json::array();
     for (const Parameter& parameter : component.parameters) {
       parameters.push_back(ParameterToJson(parameter));

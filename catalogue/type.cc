@@ -26,14 +26,16 @@ std::optional<std::string_view> Argument(std::string_view spelling,
 }
 
 Type Parse(std::string_view spelling, int depth) {
-  constexpr std::array<std::pair<std::string_view, Type::Kind>, 9> kPlain = {{
+  constexpr std::array<std::pair<std::string_view, Type::Kind>, 11> kPlain = {{
       {"bool", Type::Kind::kBool},
       {"int", Type::Kind::kInt},
       {"float", Type::Kind::kFloat},
       {"string", Type::Kind::kString},
       {"path", Type::Kind::kPath},
       {"duration", Type::Kind::kDuration},
+      {"size", Type::Kind::kSize},
       {"every", Type::Kind::kEvery},
+      {"score", Type::Kind::kScore},
       {"any", Type::Kind::kAny},
       {"map", Type::Kind::kMap},
   }};
@@ -49,14 +51,17 @@ Type Parse(std::string_view spelling, int depth) {
       return Type{Type::Kind::kMap,
                   std::make_shared<const Type>(Parse(*element, depth + 1)), ""};
     }
+    if (auto name = Argument(spelling, "section")) {
+      return Type{Type::Kind::kSection, nullptr, std::string(*name)};
+    }
     if (auto kind = Argument(spelling, "component")) {
       return Type{Type::Kind::kComponent, nullptr, std::string(*kind)};
     }
   }
   throw std::invalid_argument(
       "type: unknown '" + std::string(spelling) +
-      "', known are bool, int, float, string, path, duration, every, any, map, "
-      "list<T>, map<T>, component<kind>");
+      "', known are bool, int, float, string, path, duration, size, every, "
+      "score, any, map, list<T>, map<T>, section<Name>, component<kind>");
 }
 
 std::string_view Trimmed(std::string_view text) {
@@ -97,6 +102,37 @@ std::optional<double> ParseDuration(std::string_view text) {
     const double value = *number * seconds;
     if (value <= 0 || value > kLongest) return std::nullopt;
     return value;
+  }
+  return std::nullopt;
+}
+
+std::optional<int64_t> ParseBytes(std::string_view text) {
+  constexpr std::array<std::pair<std::string_view, double>, 9> kUnits = {{
+      {"B", 1.0},
+      {"KiB", 1024.0},
+      {"MiB", 1024.0 * 1024},
+      {"GiB", 1024.0 * 1024 * 1024},
+      {"TiB", 1024.0 * 1024 * 1024 * 1024},
+      {"KB", 1e3},
+      {"MB", 1e6},
+      {"GB", 1e9},
+      {"TB", 1e12},
+  }};
+  if (text.empty() || text.front() < '0' || text.front() > '9') {
+    return std::nullopt;
+  }
+  double number = 0;
+  const auto [end, error] = std::from_chars(
+      text.data(), text.data() + text.size(), number, std::chars_format::fixed);
+  if (error != std::errc()) return std::nullopt;
+  const std::string_view unit =
+      Trimmed(text.substr(static_cast<size_t>(end - text.data())));
+  for (const auto& [name, factor] : kUnits) {
+    if (unit != name) continue;
+    const double bytes = number * factor;
+    constexpr double kMost = 9.0e18;
+    if (bytes < 1 || bytes > kMost) return std::nullopt;
+    return static_cast<int64_t>(bytes);
   }
   return std::nullopt;
 }

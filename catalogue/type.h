@@ -18,16 +18,20 @@ struct Type {
     kString,
     kPath,
     kDuration,
+    kSize,
     kEvery,
+    kScore,
     kAny,
     kMap,
     kList,
+    kSection,
     kComponent,
   };
   Kind kind = Kind::kAny;
   // Type of the values of a list or map; nullptr: any.
   std::shared_ptr<const Type> element;
-  std::string component_kind;
+  // The kind of a component, the name of a section.
+  std::string argument;
 };
 
 // Throws std::invalid_argument naming the spelling that is no type.

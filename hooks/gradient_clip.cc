@@ -67,33 +67,35 @@ GradientClip::Options ReadClipOptions(const engine::Params& params) {
 }  // namespace
 
 engine::Entry<engine::Hook> GradientClipEntry() {
-  return {{.kind = "hook",
-           .name = "GradientClip",
-           .help = "limits gradients, and tells their norm",
-           .parameters = {{.name = "max_norm",
-                           .type = "float",
-                           .min = 0,
-                           .exclusive_min = true,
-                           .help = "largest norm over all parameters; 1 "
-                                   "without max_value"},
-                          {.name = "norm_type",
-                           .type = "any",
-                           .default_value = 2,
-                           .help = "p of the norm, or inf"},
-                          {.name = "max_value",
-                           .type = "float",
-                           .min = 0,
-                           .exclusive_min = true,
-                           .aliases = {"clip_value"},
-                           .help = "largest element, in place of max_norm"},
-                          {.name = "target",
-                           .type = "string",
-                           .default_value = "all",
-                           .choices = {"all", "D", "G"},
-                           .help = "side of a GAN"}}},
-          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-            return std::make_shared<GradientClip>(ReadClipOptions(params));
-          }};
+  return {
+      {.kind = "hook",
+       .name = "GradientClip",
+       .help = "limits gradients, and tells their norm",
+       .parameters = {{.name = "max_norm",
+                       .type = "float",
+                       .min = 0,
+                       .exclusive_min = true,
+                       .help = "largest norm over all parameters; 1 "
+                               "without max_value"},
+                      {.name = "norm_type",
+                       .type = "any",
+                       .default_value = 2,
+                       .help = "p of the norm, or inf"},
+                      {.name = "max_value",
+                       .type = "float",
+                       .min = 0,
+                       .exclusive_min = true,
+                       .aliases = {"clip_value"},
+                       .help = "largest element, in place of max_norm"},
+                      {.name = "target",
+                       .type = "string",
+                       .default_value = "all",
+                       .choices = {"all", "D", "G"},
+                       .help = "side of a GAN"}},
+       .gives = {"train/grad_norm", "train/grad_norm_d", "train/grad_norm_g"}},
+      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+        return std::make_shared<GradientClip>(ReadClipOptions(params));
+      }};
 }
 
 }  // namespace epochd::hooks

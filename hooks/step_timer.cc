@@ -60,7 +60,8 @@ engine::Entry<engine::Hook> StepTimerEntry() {
   return {{.kind = "hook",
            .name = "StepTimer",
            .aliases = {"IterTimerHook"},
-           .help = "times of steps, of waiting for data, and until the end"},
+           .help = "times of steps, of waiting for data, and until the end",
+           .gives = {"train/time", "train/data_time", "val/time"}},
           [](const engine::Params&) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<StepTimer>();
           }};

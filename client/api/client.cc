@@ -112,10 +112,8 @@ absl::StatusOr<std::vector<v1::Job>> Client::ListJobs(const JobFilter& filter) {
         });
     if (!page.ok()) return page.status();
     for (v1::Job& job : *page->mutable_jobs()) {
-      if (filter.limit > 0 && static_cast<int>(jobs.size()) == filter.limit) {
-        return jobs;
-      }
       jobs.push_back(std::move(job));
+      if (static_cast<int>(jobs.size()) == filter.limit) return jobs;
     }
     if (page->next_page_token().empty()) return jobs;
     request.set_page_token(page->next_page_token());

@@ -6,6 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "catalogue/type.h"
+#include "client/job_file/job_component.h"
+
 namespace epochd::epochctl {
 namespace {
 
@@ -16,43 +19,17 @@ using catalogue::Parameter;
 constexpr const char* kHead =
     "# What a job file may say\n\n"
     "<!-- Made by `epochctl catalogue --markdown`; do not edit. -->\n\n"
-    "The service's own keys, with their defaults:\n\n"
-    "| key | type | default | what |\n"
-    "| --- | --- | --- | --- |\n"
-    "| `name` | string | the file's | shown to people; `a-z`, `0-9`, `-` |\n"
-    "| `project` | string | `default` | access and quota |\n"
-    "| `priority` | int | 50 | 0 to 100 |\n"
-    "| `labels` | map of string | | for filters |\n"
-    "| `resources.replicas` | int or `{min, max}` | 1 | ranks, one device each "
-    "|\n"
-    "| `resources.device` | `cpu` or `gpu` | `cpu` | |\n"
-    "| `resources.cpus` | int | 1 | cores and threads of a rank |\n"
-    "| `resources.memory` | size | no limit | of a rank |\n"
-    "| `resources.model` | string or list | any | accepted device models |\n"
-    "| `resources.nodes.labels` | map of string | | labels a worker must have "
-    "|\n"
-    "| `resources.same_node` | `preferred` or `required` | | |\n"
-    "| `restart.max` | int | 3 | restarts after failures |\n"
-    "| `restart.reasons` | list | worker_lost, rank_lost, hang, oom_host | |\n"
-    "| `restart.backoff` | duration | 1s | wait before a restart |\n"
-    "| `restart.worker_lost_after` | duration | 2m | silence that is a loss "
-    "|\n"
-    "| `limits.max_time` | duration | none | run time over all attempts |\n"
-    "| `limits.hang_after` | duration | 30m; of a `command` never | without a "
-    "sign of life for so long an attempt hangs and is ended, or `never` |\n"
-    "| `storage` | path | the worker's | checkpoints, logs, outputs |\n"
-    "| `checkpoints.every` | `1 epoch`, `100 steps`, `10m` | `1 epoch` | |\n"
-    "| `checkpoints.keep_last` | int | 3 | |\n"
-    "| `checkpoints.keep_best` | int | 1 | |\n"
-    "| `experiment` | mapping | | what the engine builds, see below |\n"
-    "| `command` | list of string | | in place of `experiment`: any program "
-    "|\n"
-    "| `files` | list of path | | carried along, by content |\n"
-    "| `env` | map of string | | variables of the ranks |\n\n"
-    "Durations are `90s`, `10m`, `2h`; sizes `512MiB`, `2GiB`. `${a.b}` stands "
-    "for another value of the experiment, `${ref:name}` for a named object. A "
-    "component is `{type: Name, ...}` or `{_target: some.path.Name, params: "
-    "{...}}`.\n";
+    "`docs/config.md` says how files, references and overrides work together; "
+    "`epochctl schema` prints the same as a JSON Schema. The service's own "
+    "keys, with their defaults:\n\n"
+    "| key | accepts | default | what |\n"
+    "| --- | --- | --- | --- |\n";
+
+constexpr const char* kForms =
+    "\nDurations are `90s`, `10m`, `2h`; sizes `512MiB`, `2GiB`. `${a.b}` "
+    "stands for another value of the experiment, `${ref:name}` for a named "
+    "object. A component is `{type: Name, ...}`, `{_target: some.path.Name, "
+    "params: {...}}` or `{_target_: some.path.Name, ...}`.\n";
 
 std::string Escaped(const std::string& text) {
   std::string result;
@@ -73,6 +50,40 @@ std::string Names(const std::vector<std::string>& names) {
   return text;
 }
 
+std::string Default(const Parameter& parameter) {
+  if (parameter.required) return "required";
+  return parameter.default_value.is_null()
+             ? ""
+             : Code(parameter.default_value.dump());
+}
+
+// Adds a line for each key below `prefix`, those of sections in place.
+void AddJobKeys(const Component& component, const std::string& prefix,
+                std::string& out) {
+  for (const Parameter& parameter : component.parameters) {
+    const std::string key = prefix + parameter.name;
+    const catalogue::Type type = catalogue::ParseType(parameter.type);
+    const Component* inner = nullptr;
+    const std::vector<Component> sections = client::JobSections();
+    for (const Component& section : sections) {
+      if (type.kind == catalogue::Type::Kind::kSection &&
+          section.name == type.argument) {
+        inner = &section;
+      }
+    }
+    if (inner != nullptr && !parameter.scalar_ok) {
+      AddJobKeys(*inner, key + ".", out);
+      continue;
+    }
+    std::string accepts = AcceptedText(parameter);
+    if (inner != nullptr) accepts = "`int` or `{min, max}`";
+    if (parameter.name == "experiment") accepts = "mapping";
+    out += "| " + Code(key) + " | " + Escaped(accepts) + " | " +
+           Escaped(Default(parameter)) + " | " + Escaped(parameter.help) +
+           " |\n";
+  }
+}
+
 void AddComponent(const Component& component, std::string& out) {
   out += "\n### " + component.name + "\n\n";
   if (!component.help.empty()) out += component.help + "\n\n";
@@ -91,18 +102,14 @@ void AddComponent(const Component& component, std::string& out) {
       "| parameter | accepts | default | what |\n"
       "| --- | --- | --- | --- |\n";
   for (const Parameter& parameter : component.parameters) {
-    const std::string fallback = parameter.required ? "required"
-                                 : parameter.default_value.is_null()
-                                     ? ""
-                                     : Code(parameter.default_value.dump());
     std::string help = parameter.help;
     if (!parameter.aliases.empty()) {
       help += (help.empty() ? "" : ". ") + std::string("Also ") +
               Names(parameter.aliases);
     }
     out += "| " + Code(parameter.name) + " | " +
-           Escaped(AcceptedText(parameter)) + " | " + Escaped(fallback) +
-           " | " + Escaped(help) + " |\n";
+           Escaped(AcceptedText(parameter)) + " | " +
+           Escaped(Default(parameter)) + " | " + Escaped(help) + " |\n";
   }
 }
 
@@ -119,7 +126,19 @@ std::string AcceptedText(const Parameter& parameter) {
   std::string text = Code(parameter.type);
   if (parameter.scalar_ok) text += " or a single one";
   if (!parameter.choices.empty()) {
-    text = "one of " + Names(parameter.choices);
+    switch (catalogue::ParseType(parameter.type).kind) {
+      case catalogue::Type::Kind::kMap:
+        text += " with the keys " + Names(parameter.choices);
+        break;
+      case catalogue::Type::Kind::kDuration:
+        text += " or " + Names(parameter.choices);
+        break;
+      case catalogue::Type::Kind::kList:
+        text = "list of " + Names(parameter.choices);
+        break;
+      default:
+        text = "one of " + Names(parameter.choices);
+    }
   }
   if (parameter.min) {
     text += std::string(", ") +
@@ -132,6 +151,8 @@ std::string AcceptedText(const Parameter& parameter) {
 
 std::string CatalogueMarkdown(const catalogue::Catalogue& catalogue) {
   std::string out = kHead;
+  AddJobKeys(client::JobComponent(), "", out);
+  out += kForms;
   std::vector<std::string> kinds;
   for (const Component& component : catalogue.components) {
     if (std::find(kinds.begin(), kinds.end(), component.kind) == kinds.end()) {

@@ -47,4 +47,29 @@ absl::StatusOr<catalogue::Catalogue> ServerCatalogue(client::Client& client) {
   return Parse(answer->json(), "the coordinator's catalogue");
 }
 
+std::vector<Option> CatalogueOptions(CatalogueFlags& flags) {
+  return {{"--offline", &flags.offline, "The installed one"},
+          {"--catalogue",
+           &flags.catalogue,
+           "This file (EPOCHD_CATALOGUE, the installed one)",
+           {},
+           false,
+           true}};
+}
+
+absl::StatusOr<catalogue::Catalogue> FindCatalogue(
+    const Context& context, const CatalogueFlags& flags) {
+  if (flags.offline || !flags.catalogue.empty()) {
+    return InstalledCatalogue(context, flags.catalogue);
+  }
+  auto client = context.Connect();
+  if (!client.ok()) return client.status();
+  auto catalogue = ServerCatalogue(**client);
+  if (!absl::IsUnavailable(catalogue.status())) return catalogue;
+  auto installed = InstalledCatalogue(context);
+  if (!installed.ok()) return catalogue;
+  context.Warn("no coordinator answers, showing what is installed here");
+  return installed;
+}
+
 }  // namespace epochd::epochctl

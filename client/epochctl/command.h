@@ -53,6 +53,7 @@ Command JobSubmitCommand();
 Command JobWaitCommand();
 Command JobWatchCommand();
 Command RunCommand();
+Command SchemaCommand();
 Command ValidateCommand();
 Command VersionCommand();
 Command WorkerDrainCommand();

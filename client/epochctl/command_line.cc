@@ -182,6 +182,7 @@ std::vector<Command> AllCommands() {
   commands.push_back(WorkerDrainCommand());
   commands.push_back(ValidateCommand());
   commands.push_back(CatalogueCommand());
+  commands.push_back(SchemaCommand());
   commands.push_back(HealthCommand());
   commands.push_back(VersionCommand());
   commands.push_back(CompletionCommand());

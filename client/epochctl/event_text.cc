@@ -5,6 +5,7 @@
 
 #include "client/epochctl/words.h"
 #include "client/terminal/human.h"
+#include "client/terminal/width.h"
 #include "proto/wire/time.h"
 
 namespace epochd::epochctl {
@@ -58,18 +59,6 @@ std::string BeganText(const v1::TrainingBegan& began) {
   return text;
 }
 
-std::string EpochLine(const v1::EpochFinished& epoch) {
-  std::string text = "epoch " + std::to_string(epoch.epoch()) + "  " +
-                     MetricsText(epoch.metrics());
-  if (epoch.samples_per_second() > 0) {
-    text += "  " + terminal::HumanCount(epoch.samples_per_second()) + "/s";
-  }
-  if (epoch.has_elapsed()) {
-    text += "  " + terminal::HumanDuration(wire::FromProto(epoch.elapsed()));
-  }
-  return text;
-}
-
 std::string CheckpointText(const v1::Checkpoint& checkpoint) {
   if (checkpoint.removed()) {
     return "checkpoint removed " + Safe(checkpoint.path());
@@ -101,6 +90,22 @@ std::string MetricsText(
   return text;
 }
 
+std::string EpochLine(const v1::EpochFinished& epoch, int64_t total_epochs) {
+  std::string text = "epoch ";
+  const std::string number = std::to_string(epoch.epoch());
+  if (total_epochs > 0) {
+    const std::string total = std::to_string(total_epochs);
+    text += terminal::PadLeft(number, total.size()) + "/" + total;
+  } else {
+    text += number;
+  }
+  text += "  " + MetricsText(epoch.metrics());
+  if (epoch.samples_per_second() > 0) {
+    text += "  " + terminal::HumanCount(epoch.samples_per_second()) + "/s";
+  }
+  return text;
+}
+
 std::string EventText(const v1::Event& event) {
   switch (event.body_case()) {
     case v1::Event::kJobState: {
@@ -118,8 +123,14 @@ std::string EventText(const v1::Event& event) {
     case v1::Event::kEpochStarted:
       return "epoch " + std::to_string(event.epoch_started().epoch()) +
              " started";
-    case v1::Event::kEpochFinished:
-      return EpochLine(event.epoch_finished());
+    case v1::Event::kEpochFinished: {
+      const v1::EpochFinished& epoch = event.epoch_finished();
+      const std::string text = EpochLine(epoch, 0);
+      return epoch.has_elapsed()
+                 ? text + "  " +
+                       terminal::HumanDuration(wire::FromProto(epoch.elapsed()))
+                 : text;
+    }
     case v1::Event::kMetrics:
       return "step " + std::to_string(event.metrics().step()) + "  " +
              MetricsText(event.metrics().metrics());

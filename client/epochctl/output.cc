@@ -10,6 +10,8 @@ namespace epochd::epochctl {
 namespace {
 
 void Emit(const nlohmann::ordered_json& json, YAML::Emitter& out) {
+  // Nothing to put below a key.
+  if (json.is_structured() && json.empty()) out << YAML::Flow;
   if (json.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [key, value] : json.items()) {

@@ -98,14 +98,7 @@ void ProgressView::ShowProgress(const v1::Progress& progress) {
 }
 
 void ProgressView::ShowEpoch(const v1::EpochFinished& epoch) {
-  const std::string total = std::to_string(total_epochs_);
-  std::string text =
-      "epoch " + terminal::PadLeft(std::to_string(epoch.epoch()), total.size());
-  if (total_epochs_ > 0) text += "/" + total;
-  text += "  " + MetricsText(epoch.metrics());
-  if (epoch.samples_per_second() > 0) {
-    text += "  " + terminal::HumanCount(epoch.samples_per_second()) + "/s";
-  }
+  std::string text = EpochLine(epoch, total_epochs_);
   const absl::Duration left = TimeLeft(static_cast<double>(epoch.epoch()),
                                        static_cast<double>(total_epochs_));
   if (left > absl::ZeroDuration() && left < absl::InfiniteDuration()) {

@@ -75,7 +75,7 @@ absl::Status ApplyContext(const std::string& path, std::string name,
   }
   if (document.problems.empty()) return absl::OkStatus();
   client::JobFile file;
-  file.name = path;
+  file.sources.push_back({path, ""});
   file.problems = document.problems;
   return absl::InvalidArgumentError(file.Describe().front());
 }
@@ -134,7 +134,9 @@ absl::StatusOr<net::ChannelOptions> ToChannelOptions(const Settings& settings) {
   if (token.ok()) {
     options.token = *std::move(token);
   } else if (!is_default || !absl::IsNotFound(token.status())) {
-    return token.status();
+    // Whatever is wrong with it, without a token nothing is allowed.
+    return absl::PermissionDeniedError("token: " +
+                                       std::string(token.status().message()));
   }
   return options;
 }

@@ -48,7 +48,7 @@ struct Settings {
 absl::StatusOr<Settings> ReadSettings(const SettingsFlags& flags,
                                       const terminal::Environment& environment);
 
-// Reads the token.
+// Reads the token; PERMISSION_DENIED when there is none to be had from it.
 absl::StatusOr<net::ChannelOptions> ToChannelOptions(const Settings& settings);
 
 }  // namespace epochd::epochctl

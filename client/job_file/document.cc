@@ -2,6 +2,7 @@
 #include "client/job_file/document.h"
 
 #include <charconv>
+#include <iterator>
 #include <utility>
 
 namespace epochd::client {
@@ -46,6 +47,16 @@ std::string Unbracketed(std::string_view inside) {
 
 void Document::Report(const std::string& field, std::string message) {
   problems.push_back({Locate(positions, field), field, std::move(message)});
+}
+
+void ErasePositions(Positions& positions, const std::string& field) {
+  for (auto it = positions.lower_bound(field);
+       it != positions.end() && it->first.starts_with(field);) {
+    const bool is_below = it->first.size() == field.size() || field.empty() ||
+                          it->first[field.size()] == '.' ||
+                          it->first[field.size()] == '[';
+    it = is_below ? positions.erase(it) : std::next(it);
+  }
 }
 
 Position Locate(const Positions& positions, std::string_view field) {

@@ -16,10 +16,13 @@ namespace epochd::client {
 
 using Json = catalogue::Json;
 
-// From 1; line 0: not of the file (a --set).
+// From 1; line 0: of no file (a --set).
 struct Position {
   int line = 0;
   int column = 0;
+  // Which of the files that were read: 0 is the job file itself, others are
+  // defaults.
+  int file = 0;
 
   friend bool operator==(const Position&, const Position&) = default;
 };
@@ -42,6 +45,9 @@ struct Document {
   // Adds a problem at the field's place.
   void Report(const std::string& field, std::string message);
 };
+
+// Forgets where `field` and all below it stood.
+void ErasePositions(Positions& positions, const std::string& field);
 
 // Gives the place of `field`, or of the nearest thing around it.
 Position Locate(const Positions& positions, std::string_view field);

@@ -10,6 +10,7 @@
 #include <iostream>
 #include <iterator>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -33,7 +34,8 @@ std::string Sha256Hex(const std::string& content) {
   unsigned char digest[SHA256_DIGEST_LENGTH];
   SHA256(reinterpret_cast<const unsigned char*>(content.data()), content.size(),
          digest);
-  return absl::BytesToHexString(absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
+  return absl::BytesToHexString(
+      absl::string_view(reinterpret_cast<const char*>(digest), sizeof(digest)));
 }
 
 // Makes a job's name of the file's.
@@ -68,8 +70,16 @@ bool IsInside(const std::string& path) {
                       [](const fs::path& part) { return part == ".."; });
 }
 
+// Where the paths at `field` start: the folder of the file that says it.
+const std::string& FolderOf(const Document& document,
+                            const std::vector<Source>& sources,
+                            const std::string& field) {
+  const Position place = Locate(document.positions, field);
+  return sources[static_cast<size_t>(place.file)].folder;
+}
+
 void CheckExperiment(Document& document, const LoadOptions& options,
-                     const std::string& folder, v1::JobSpec& spec) {
+                     const std::vector<Source>& sources, v1::JobSpec& spec) {
   if (!document.value.contains(kExperiment)) return;
   Json& experiment = document.value.at(kExperiment);
   if (options.catalogue != nullptr) {
@@ -86,7 +96,8 @@ void CheckExperiment(Document& document, const LoadOptions& options,
     for (const std::string& field : validated.paths) {
       Json* path = FindField(document.value, field);
       if (path != nullptr && path->is_string()) {
-        *path = Absolute(path->get<std::string>(), folder);
+        *path = Absolute(path->get<std::string>(),
+                         FolderOf(document, sources, field));
       }
     }
   } else if (!experiment.is_object() && !experiment.is_null()) {
@@ -98,7 +109,9 @@ void CheckExperiment(Document& document, const LoadOptions& options,
   if (load_from != nullptr && load_from->is_string()) {
     const auto& text = load_from->get_ref<const std::string&>();
     if (!text.empty() && !text.starts_with("job/") && !text.starts_with("$")) {
-      *load_from = Absolute(text, folder);
+      *load_from = Absolute(
+          text, FolderOf(document, sources,
+                         catalogue::AppendKey(kExperiment, "load_from")));
     }
   }
   if (!spec.has_command() && experiment.is_object()) {
@@ -107,7 +120,7 @@ void CheckExperiment(Document& document, const LoadOptions& options,
 }
 
 void CarryFiles(Document& document, const LoadOptions& options,
-                const std::string& folder, v1::JobSpec& spec,
+                const std::vector<Source>& sources, v1::JobSpec& spec,
                 std::vector<CarriedFile>& files) {
   Section top(document, "");
   const std::vector<std::string> paths = top.Texts("files");
@@ -127,7 +140,8 @@ void CarryFiles(Document& document, const LoadOptions& options,
       document.Report(field, "given twice " + Quoted(paths[i]));
       continue;
     }
-    const std::string absolute = Absolute(path, folder);
+    const std::string absolute =
+        Absolute(path, FolderOf(document, sources, field));
     struct stat info = {};
     if (stat(absolute.c_str(), &info) != 0 || !S_ISREG(info.st_mode)) {
       document.Report(field, "no such file '" + absolute + "'");
@@ -164,12 +178,14 @@ std::vector<std::string> JobFile::Describe() const {
   std::vector<Problem> sorted = problems;
   std::stable_sort(sorted.begin(), sorted.end(),
                    [](const Problem& a, const Problem& b) {
-                     return std::pair(a.position.line, a.position.column) <
-                            std::pair(b.position.line, b.position.column);
+                     const auto key = [](const Position& place) {
+                       return std::tuple(place.file, place.line, place.column);
+                     };
+                     return key(a.position) < key(b.position);
                    });
   std::vector<std::string> lines;
   for (const Problem& problem : sorted) {
-    std::string line = name;
+    std::string line = sources[static_cast<size_t>(problem.position.file)].name;
     if (problem.position.line > 0) {
       line += ":" + std::to_string(problem.position.line) + ":" +
               std::to_string(problem.position.column);
@@ -186,8 +202,9 @@ std::vector<std::string> JobFile::Describe() const {
 JobFile ParseJobFile(const std::string& name, const std::string& text,
                      const std::string& folder, const LoadOptions& options) {
   JobFile file;
-  file.name = name;
+  file.sources.push_back({name, folder});
   Document document = ReadDocument(text, fs::path(name).extension() == ".json");
+  ApplyDefaults(document, file.sources);
   // What could not be read whole would only give wrong findings.
   const bool is_whole = std::all_of(
       document.problems.begin(), document.problems.end(),
@@ -199,10 +216,11 @@ JobFile ParseJobFile(const std::string& name, const std::string& text,
     file.spec = BuildSpec(document, DefaultName(name));
     if (document.value.is_object()) {
       Substitute(document, kExperiment);
-      CheckExperiment(document, options, folder, file.spec);
-      CarryFiles(document, options, folder, file.spec, file.files);
+      CheckExperiment(document, options, file.sources, file.spec);
+      CarryFiles(document, options, file.sources, file.spec, file.files);
       if (!file.spec.storage().empty()) {
-        file.spec.set_storage(Absolute(file.spec.storage(), folder));
+        file.spec.set_storage(Absolute(
+            file.spec.storage(), FolderOf(document, file.sources, "storage")));
       }
     }
   }

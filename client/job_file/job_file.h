@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A job file, from its text to what is sent: read, overridden, substituted,
-// checked against the component catalogue, its paths made absolute, the files
-// that it carries along read and hashed. All that is wrong is found at once
-// and printed with file, line and column.
+// A job file, from its text to what is sent: read, laid over its defaults,
+// overridden, substituted, checked against the component catalogue, its paths
+// made absolute, the files that it carries along read and hashed. All that is
+// wrong is found at once and printed with file, line and column.
 //
 //   JobFile file = LoadJobFile("job.yaml", options);
 //   for (const std::string& line : file.Describe()) std::cerr << line << '\n';
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "client/job_file/defaults.h"
 #include "client/job_file/document.h"
 #include "epochd/v1/job.pb.h"
 
@@ -25,8 +26,8 @@ struct CarriedFile {
 };
 
 struct JobFile {
-  // What messages call the file.
-  std::string name;
+  // The file itself, then those that it builds on.
+  std::vector<Source> sources;
   // Complete only when there is no problem.
   v1::JobSpec spec;
   std::vector<CarriedFile> files;

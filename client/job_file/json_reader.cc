@@ -93,17 +93,16 @@ class JsonHandler : public nlohmann::json_sax<Json> {
   bool parse_error(size_t, const std::string&,
                    const nlohmann::json::exception& error) override {
     const size_t reached = std::min(Reached(), text_.size());
-    const bool is_at_end = std::string_view(error.what()).find(
-                               "unexpected end of input") !=
-                           std::string_view::npos;
+    const bool is_at_end =
+        std::string_view(error.what()).find("unexpected end of input") !=
+        std::string_view::npos;
     if (is_at_end || reached == 0) {
       throw Refused{PositionOf(reached), "no JSON: unexpected end"};
     }
     throw Refused{PositionOf(reached - 1),
                   "no JSON: unexpected " +
                       Json(std::string(text_.substr(reached - 1, 1)))
-                          .dump(-1, ' ', true,
-                                Json::error_handler_t::replace)};
+                          .dump(-1, ' ', true, Json::error_handler_t::replace)};
   }
 
  private:

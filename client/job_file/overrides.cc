@@ -2,20 +2,36 @@
 #include "client/job_file/overrides.h"
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <string_view>
 #include <utility>
+#include <vector>
 
+#include "client/job_file/job_component.h"
 #include "client/job_file/reader.h"
 
 namespace epochd::client {
 namespace {
 
-constexpr std::array<std::string_view, 13> kOwnKeys = {
-    "name",    "project", "priority", "labels",      "resources",
-    "restart", "limits",  "storage",  "checkpoints", "experiment",
-    "command", "files",   "env"};
+bool IsOwnKey(const std::string& key) {
+  static const catalogue::Component kJob = JobComponent();
+  return std::any_of(
+      kJob.parameters.begin(), kJob.parameters.end(),
+      [&key](const catalogue::Parameter& own) { return own.name == key; });
+}
+
+// Takes away what `parts` lead to, which exists.
+void Erase(Json& root, const std::vector<std::string>& parts) {
+  Json* container = &root;
+  for (size_t i = 0; i + 1 < parts.size(); ++i) {
+    container = FindField(*container, catalogue::AppendKey("", parts[i]));
+  }
+  if (container->is_array()) {
+    container->erase(std::stoul(parts.back()));
+  } else {
+    container->erase(parts.back());
+  }
+}
 
 void Refuse(Document& document, const std::string& text, std::string message) {
   document.problems.push_back(
@@ -36,8 +52,7 @@ void ApplyOverride(Document& document, const std::string& text) {
     return;
   }
   std::vector<std::string> parts = SplitField(text.substr(0, equals));
-  if (std::find(kOwnKeys.begin(), kOwnKeys.end(), parts.front()) ==
-      kOwnKeys.end()) {
+  if (!IsOwnKey(parts.front())) {
     parts.insert(parts.begin(), "experiment");
   }
   if (parts.size() > kMaxDepth) {
@@ -56,28 +71,24 @@ void ApplyOverride(Document& document, const std::string& text) {
     size_t index = 0;
     const auto [end, error] =
         std::from_chars(part.data(), part.data() + part.size(), index);
+    // The index behind the last adds an element.
     if (!value->is_array() || error != std::errc() ||
-        end != part.data() + part.size() || index >= value->size()) {
+        end != part.data() + part.size() || index > value->size()) {
       Refuse(document, text,
              "there is no '" + part + "' in " +
                  (field.empty() ? "the file" : field));
       return;
     }
+    if (index == value->size()) value->push_back(nullptr);
     field = catalogue::AppendIndex(field, index);
     value = &(*value)[index];
   }
-  *value = std::move(given.value);
-  // Forgets where what was replaced stood.
-  for (auto it = document.positions.lower_bound(field);
-       it != document.positions.end() && it->first.starts_with(field);) {
-    const char next =
-        it->first.size() == field.size() ? '.' : it->first[field.size()];
-    if (next == '.' || next == '[') {
-      it = document.positions.erase(it);
-    } else {
-      ++it;
-    }
+  ErasePositions(document.positions, field);
+  if (given.value.is_null()) {
+    Erase(document.value, parts);
+    return;
   }
+  *value = std::move(given.value);
   document.positions[field] = Position{0, 0};
 }
 

@@ -2,8 +2,6 @@
 #include "client/job_file/section.h"
 
 #include <algorithm>
-#include <array>
-#include <charconv>
 #include <limits>
 #include <utility>
 
@@ -14,37 +12,6 @@ std::string Quoted(const Json& value) {
   std::string text = value.dump(-1, ' ', true, Json::error_handler_t::replace);
   if (text.size() > kLongest) text = text.substr(0, kLongest) + "...";
   return text;
-}
-
-std::optional<int64_t> ParseBytes(std::string_view text) {
-  constexpr std::array<std::pair<std::string_view, double>, 9> kUnits = {{
-      {"B", 1.0},
-      {"KiB", 1024.0},
-      {"MiB", 1024.0 * 1024},
-      {"GiB", 1024.0 * 1024 * 1024},
-      {"TiB", 1024.0 * 1024 * 1024 * 1024},
-      {"KB", 1e3},
-      {"MB", 1e6},
-      {"GB", 1e9},
-      {"TB", 1e12},
-  }};
-  if (text.empty() || text.front() < '0' || text.front() > '9') {
-    return std::nullopt;
-  }
-  double number = 0;
-  const auto [end, error] = std::from_chars(
-      text.data(), text.data() + text.size(), number, std::chars_format::fixed);
-  if (error != std::errc()) return std::nullopt;
-  std::string_view unit = text.substr(static_cast<size_t>(end - text.data()));
-  while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
-  for (const auto& [name, factor] : kUnits) {
-    if (unit != name) continue;
-    const double bytes = number * factor;
-    constexpr double kMost = 9.0e18;
-    if (bytes < 1 || bytes > kMost) return std::nullopt;
-    return static_cast<int64_t>(bytes);
-  }
-  return std::nullopt;
 }
 
 Section::Section(Document& document, std::string field)
@@ -60,7 +27,9 @@ Section::Section(Document& document, std::string field)
 }
 
 const Json* Section::Take(const std::string& key) {
-  known_.push_back(key);
+  if (std::find(known_.begin(), known_.end(), key) == known_.end()) {
+    known_.push_back(key);
+  }
   if (mapping_ == nullptr) return nullptr;
   const auto found = mapping_->find(key);
   if (found == mapping_->end() || found->is_null()) return nullptr;
@@ -135,7 +104,8 @@ std::optional<int64_t> Section::Bytes(const std::string& key) {
   const Json* value = Take(key);
   if (value == nullptr) return std::nullopt;
   if (value->is_string()) {
-    if (auto bytes = ParseBytes(value->get_ref<const std::string&>())) {
+    if (auto bytes =
+            catalogue::ParseBytes(value->get_ref<const std::string&>())) {
       return bytes;
     }
   }

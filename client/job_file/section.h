@@ -53,9 +53,6 @@ class Section {
   std::vector<std::string> known_;
 };
 
-// Gives the bytes that `512MiB`, `2GiB` or `10GB` mean.
-std::optional<int64_t> ParseBytes(std::string_view text);
-
 // A value as it is quoted in messages: short, on one line.
 std::string Quoted(const Json& value);
 

@@ -9,14 +9,11 @@
 #include "absl/time/time.h"
 #include "catalogue/type.h"
 #include "client/job_file/section.h"
+#include "proto/wire/limits.h"
 #include "proto/wire/time.h"
 
 namespace epochd::client {
 namespace {
-
-constexpr int64_t kMostReplicas = 4096;
-constexpr int64_t kMostCpus = 4096;
-constexpr int64_t kMostCount = 1000000;
 
 bool IsName(const std::string& name) {
   constexpr size_t kLongestName = 63;
@@ -49,15 +46,16 @@ void ReadReplicas(Document& document, Section& resources, v1::Resources& out) {
   replicas.set_max(1);
   if (value == nullptr) return;
   if (!value->is_object()) {
-    if (const auto number = resources.Integer("replicas", 1, kMostReplicas)) {
+    if (const auto number =
+            resources.Integer("replicas", 1, wire::kMaxReplicas)) {
       replicas.set_min(static_cast<int32_t>(*number));
       replicas.set_max(static_cast<int32_t>(*number));
     }
     return;
   }
   Section range(document, resources.FieldOf("replicas"));
-  const auto min = range.Integer("min", 1, kMostReplicas);
-  const auto max = range.Integer("max", 1, kMostReplicas);
+  const auto min = range.Integer("min", 1, wire::kMaxReplicas);
+  const auto max = range.Integer("max", 1, wire::kMaxReplicas);
   range.Finish();
   replicas.set_min(static_cast<int32_t>(min.value_or(1)));
   replicas.set_max(static_cast<int32_t>(max.value_or(replicas.min())));
@@ -73,7 +71,7 @@ void ReadResources(Document& document, v1::Resources& out) {
   ReadReplicas(document, resources, out);
   const auto device = resources.Choice("device", {"cpu", "gpu"});
   out.set_device(device == "gpu" ? v1::DEVICE_KIND_GPU : v1::DEVICE_KIND_CPU);
-  if (const auto cpus = resources.Integer("cpus", 1, kMostCpus)) {
+  if (const auto cpus = resources.Integer("cpus", 1, wire::kMaxCpus)) {
     out.set_cpus(static_cast<int32_t>(*cpus));
   }
   if (const auto memory = resources.Bytes("memory")) {
@@ -116,7 +114,7 @@ std::vector<std::string> RestartReasons() {
 
 void ReadRestart(Document& document, v1::RestartPolicy& out) {
   Section restart(document, "restart");
-  if (const auto max = restart.Integer("max", 0, kMostCount)) {
+  if (const auto max = restart.Integer("max", 0, wire::kMaxRestarts)) {
     out.set_max(static_cast<int32_t>(*max));
   }
   const std::vector<std::string> known = RestartReasons();
@@ -169,10 +167,12 @@ void ReadCheckpoints(Document& document, v1::CheckpointPolicy& out) {
       *out.mutable_every()->mutable_duration() = Seconds(*every->seconds);
     }
   }
-  if (const auto keep = checkpoints.Integer("keep_last", 1, kMostCount)) {
+  if (const auto keep =
+          checkpoints.Integer("keep_last", 1, wire::kMaxKeptCheckpoints)) {
     out.set_keep_last(static_cast<int32_t>(*keep));
   }
-  if (const auto keep = checkpoints.Integer("keep_best", 0, kMostCount)) {
+  if (const auto keep =
+          checkpoints.Integer("keep_best", 0, wire::kMaxKeptCheckpoints)) {
     out.set_keep_best(static_cast<int32_t>(*keep));
   }
   checkpoints.Finish();
@@ -236,7 +236,7 @@ v1::JobSpec BuildSpec(Document& document, const std::string& default_name) {
   Section top(document, "");
   spec.set_display_name(Name(top, "name").value_or(default_name));
   spec.set_project(Name(top, "project").value_or("default"));
-  if (const auto priority = top.Integer("priority", 0, 100)) {
+  if (const auto priority = top.Integer("priority", 0, wire::kMaxPriority)) {
     spec.set_priority(static_cast<int32_t>(*priority));
   }
   for (auto& [key, value] : top.TextMap("labels")) {

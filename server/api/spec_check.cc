@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "catalogue/catalogue.h"
+#include "proto/wire/limits.h"
 #include "proto/wire/time.h"
 #include "server/api/field_rules.h"
 #include "server/api/json_limits.h"
@@ -18,7 +19,6 @@
 namespace epochd::api {
 namespace {
 
-constexpr int32_t kMaxCpus = 1024;
 constexpr int64_t kMaxMemory = int64_t{1} << 50;
 constexpr int kMaxArguments = 1024;
 // Of an experiment: rank 0 tells of its steps at least every few seconds, so
@@ -61,7 +61,7 @@ class Checker {
     if (!in_.project().empty()) out_.project = in_.project();
     rules_.Name("project", out_.project);
     if (in_.has_priority()) out_.priority = in_.priority();
-    rules_.InRange("priority", out_.priority, 0, 100);
+    rules_.InRange("priority", out_.priority, 0, wire::kMaxPriority);
     out_.labels = ToMap(in_.labels());
     rules_.Labels("labels", out_.labels);
     out_.storage = in_.storage();
@@ -75,11 +75,11 @@ class Checker {
     out.min = in.min();
     out.max = in.max();
     if (in.min() == in.max()) {
-      rules_.InRange("resources.replicas", in.min(), 1, kMaxReplicas);
+      rules_.InRange("resources.replicas", in.min(), 1, wire::kMaxReplicas);
       return;
     }
-    rules_.InRange("resources.replicas.min", in.min(), 1, kMaxReplicas);
-    rules_.InRange("resources.replicas.max", in.max(), 1, kMaxReplicas);
+    rules_.InRange("resources.replicas.min", in.min(), 1, wire::kMaxReplicas);
+    rules_.InRange("resources.replicas.max", in.max(), 1, wire::kMaxReplicas);
     if (in.min() > in.max()) {
       rules_.Add("resources.replicas",
                  absl::StrCat("min '", in.min(), "' is more than max '",
@@ -98,7 +98,7 @@ class Checker {
       Unknown("resources.device", in.device(), "cpu or gpu is accepted");
     }
     out.cpus = in.cpus() == 0 ? 1 : in.cpus();
-    rules_.InRange("resources.cpus", out.cpus, 1, kMaxCpus);
+    rules_.InRange("resources.cpus", out.cpus, 1, wire::kMaxCpus);
     out.memory_bytes = in.memory_bytes();
     rules_.InRange("resources.memory", out.memory_bytes, 0, kMaxMemory);
     if (in.models_size() > 16) {
@@ -128,7 +128,7 @@ class Checker {
     const v1::RestartPolicy& in = in_.restart();
     auto& out = out_.restart;
     if (in.has_max()) out.max = in.max();
-    rules_.InRange("restart.max", out.max, 0, 1000);
+    rules_.InRange("restart.max", out.max, 0, wire::kMaxRestarts);
     if (in.reasons_size() > 16) {
       rules_.Add(
           "restart.reasons",
@@ -199,9 +199,11 @@ class Checker {
         break;
     }
     if (in.has_keep_last()) out.keep_last = in.keep_last();
-    rules_.InRange("checkpoints.keep_last", out.keep_last, 1, 1000);
+    rules_.InRange("checkpoints.keep_last", out.keep_last, 1,
+                   wire::kMaxKeptCheckpoints);
     if (in.has_keep_best()) out.keep_best = in.keep_best();
-    rules_.InRange("checkpoints.keep_best", out.keep_best, 0, 1000);
+    rules_.InRange("checkpoints.keep_best", out.keep_best, 0,
+                   wire::kMaxKeptCheckpoints);
   }
 
   void CheckDuration(const std::string& field, bool given,

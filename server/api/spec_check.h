@@ -17,7 +17,6 @@ namespace epochd::api {
 
 inline constexpr int64_t kMaxSpecBytes = 256 << 10;
 inline constexpr int64_t kMaxFiles = 64;
-inline constexpr int32_t kMaxReplicas = 1024;
 
 struct CheckedSpec {
   // Meaningful only without violations.

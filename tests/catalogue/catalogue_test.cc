@@ -47,6 +47,15 @@ TEST(Catalogue, RefusesMalformedJsonNamingTheEntry) {
       {R"({"version": 1, "components": [{"kind": "model"}]})",
        "catalogue.components[0].name: missing"},
       {R"({"version": 1, "components": [{"kind": "m", "name": "A",
+           "gives": 3}]})",
+       "m/A.gives: of the wrong type"},
+      {R"({"version": 1, "components": [{"kind": "m", "name": "A",
+           "needs": [{"tasks": ["train"]}]}]})",
+       "m/A.needs.any_of: missing or empty"},
+      {R"({"version": 1, "components": [{"kind": "m", "name": "A",
+           "needs": [3]}]})",
+       "m/A.needs: not a list of objects"},
+      {R"({"version": 1, "components": [{"kind": "m", "name": "A",
            "max_replicas": 0}]})",
        "m/A: max_replicas is less than 1"},
       {R"({"version": 1, "components": [{"kind": "m", "name": "A",
@@ -90,6 +99,17 @@ TEST(Duration, TakesNumbersWithAUnit) {
   for (const char* bad : {"", "10", "s", "-1s", "0s", "1e300h", "nan s", "inf",
                           "1x", "1s1", "+1s", "9999999d"}) {
     EXPECT_EQ(ParseDuration(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Bytes, TakesNumbersWithAUnit) {
+  EXPECT_EQ(ParseBytes("512MiB"), 512 << 20);
+  EXPECT_EQ(ParseBytes("1.5 GiB"), 1610612736);
+  EXPECT_EQ(ParseBytes("2GB"), 2000000000);
+  EXPECT_EQ(ParseBytes("7B"), 7);
+  for (const char* bad : {"", "10", "1G", "0B", "0.1B", "-1KiB", "1e3MiB",
+                          "99999999999TiB", "MiB", "1 MiB x"}) {
+    EXPECT_EQ(ParseBytes(bad), std::nullopt) << bad;
   }
 }
 

@@ -112,6 +112,9 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
        "experiment.data.train.transforms: expected a list, got "
        "{\"type\":\"Normalize\"}"},
       {R"({"data": [1]})", "experiment.data: expected a mapping, got [1]"},
+      {R"({"loss": {"type": null, "_target_": "a.CrossEntropy", "_args_": [1]}})",
+       "experiment.loss._args_: arguments by position are not accepted, write "
+       "them by name"},
       {R"({"optimizer": {"lr": "2e-4"}})",
        "experiment.optimizer.lr: expected a number, got \"2e-4\", which is "
        "text (write it without quotes, as 0.0002)"},
@@ -141,6 +144,21 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
        "experiment.epochs_total: unknown key 'epochs_total', known are seed, "
        "task, load_from, model, data, loss, metrics, monitor, optimizer, "
        "optimizers, lr_scheduler, trainer, runner, hooks, system"},
+      {R"({"data": {"trian": {"type": "Digits", "file": "d"}}})",
+       "experiment.data.trian: unknown key 'trian', did you mean 'train'?"},
+      {R"({"data": {"extra": {"type": "Digits", "file": "d"}}})",
+       "experiment.data.extra: unknown key 'extra', known are train, val, "
+       "test"},
+      {R"({"monitor": {"metrik": "val/loss"}})",
+       "experiment.monitor.metrik: unknown key 'metrik', did you mean "
+       "'metric'?"},
+      {R"({"monitor": {"mode": "maximum"}})",
+       "experiment.monitor.mode: unknown value \"maximum\", known are min, "
+       "max"},
+      {R"({"monitor": "val/loss"})",
+       "experiment.monitor: expected a mapping, got \"val/loss\""},
+      {R"({"monitor": {"metric": 3}})",
+       "experiment.monitor.metric: expected text, got 3 (write it in quotes)"},
       {R"({"teacher": {"type": "Nothing"}})",
        "experiment.teacher.type: unknown component 'Nothing', known are MLP, "
        "GanModel, DcGenerator, DcDiscriminator, Digits, Normalize, "
@@ -182,6 +200,18 @@ TEST(Validate, TakesTargetAndParamsForTheSameAsType) {
                   "is params",
                   "experiment.loss.params.label_smoothing: expected at most "
                   "1, got 3"));
+}
+
+TEST(Validate, TakesHydrasTargetWithItsParametersBesideIt) {
+  Json experiment = Good();
+  experiment["loss"] = Json::parse(
+      R"({"_target_": "torch.nn.CrossEntropyLoss", "_partial_": true,
+          "_recursive_": false, "_convert_": "all", "label_smoothing": 0.1})");
+  EXPECT_THAT(Lines(experiment), IsEmpty());
+  experiment["loss"]["label_smoothing"] = 3;
+  EXPECT_THAT(Lines(experiment),
+              ElementsAre("experiment.loss.label_smoothing: expected at most "
+                          "1, got 3"));
 }
 
 TEST(Validate, AcceptsAliasesOfParametersAndComponents) {

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "hooks/checkpoint_saver.h"
+#include "hooks/environment_report.h"
 #include "hooks/metric_logger.h"
 #include "hooks/progress_reporter.h"
 #include "worker/engine/checkpoint/checkpoint.h"
@@ -35,6 +36,7 @@
 #include "worker/link/event_writer.h"
 #include "worker/link/exit_code.h"
 #include "worker/trainer/components.h"
+#include "worker/trainer/experiment_file.h"
 #include "worker/trainer/gpu_module.h"
 #include "worker/trainer/line_sink.h"
 #include "worker/trainer/load_from.h"
@@ -194,7 +196,15 @@ void Rank::MakeOutputFolder() const {
 
 void Rank::AddHooks() {
   Trainer& trainer = *experiment_.trainer;
-  if (trainer.is_main_rank()) MakeOutputFolder();
+  if (trainer.is_main_rank()) {
+    MakeOutputFolder();
+    const std::string path = output_dir_ + "/experiment.json";
+    WriteExperiment(path, Components().catalogue(), spec_.experiment_json);
+    trainer.AddOutput("experiment", path);
+  }
+  if (!trainer.HasHook("EnvironmentReport")) {
+    trainer.AddHook(std::make_shared<hooks::EnvironmentReport>());
+  }
   reporter_ = std::make_shared<hooks::ProgressReporter>(
       hooks::ProgressReporter::Options{
           .num_parameters = experiment_.num_parameters, .resumed_from = {}});

@@ -2,6 +2,7 @@
 #include "catalogue/catalogue.h"
 
 #include <memory>
+#include <utility>
 
 #include "client/epochctl/catalogue_markdown.h"
 #include "client/epochctl/catalogue_source.h"
@@ -15,27 +16,9 @@ namespace {
 
 struct Flags {
   std::string name;
-  std::string catalogue;
+  CatalogueFlags source;
   bool markdown = false;
-  bool offline = false;
 };
-
-absl::StatusOr<catalogue::Catalogue> Source(const Context& context,
-                                            const Flags& flags) {
-  if (flags.offline || flags.markdown || !flags.catalogue.empty()) {
-    return InstalledCatalogue(context, flags.catalogue);
-  }
-  auto client = context.Connect();
-  if (!client.ok()) return client.status();
-  absl::StatusOr<catalogue::Catalogue> catalogue = ServerCatalogue(**client);
-  if (!absl::IsUnavailable(catalogue.status())) return catalogue;
-  absl::StatusOr<catalogue::Catalogue> installed = InstalledCatalogue(context);
-  if (installed.ok()) {
-    context.Warn("no coordinator answers, showing what is installed here");
-    return installed;
-  }
-  return catalogue.status();
-}
 
 void PrintComponent(const Context& context,
                     const catalogue::Component& component) {
@@ -62,7 +45,9 @@ void PrintComponent(const Context& context,
 }
 
 int Run(Context& context, const Flags& flags) {
-  const auto catalogue = Source(context, flags);
+  CatalogueFlags source = flags.source;
+  source.offline = source.offline || flags.markdown;
+  const auto catalogue = FindCatalogue(context, source);
   if (!catalogue.ok()) return context.Fail(catalogue.status());
   if (flags.markdown) {
     context.out << CatalogueMarkdown(*catalogue);
@@ -108,20 +93,17 @@ int Run(Context& context, const Flags& flags) {
 
 Command CatalogueCommand() {
   const auto flags = std::make_shared<Flags>();
+  std::vector<Option> options = CatalogueOptions(flags->source);
+  options.insert(
+      options.begin(),
+      {{"name", &flags->name, "Only this component, with its parameters"},
+       {"--markdown", &flags->markdown, "The installed one as a page"}});
   return {"catalogue",
           "",
           "Show what a job file may name: models, losses, hooks, ...",
           {"epochctl catalogue", "epochctl catalogue AdamW",
            "epochctl catalogue --markdown > docs/job-spec.md"},
-          {{"name", &flags->name, "Only this component, with its parameters"},
-           {"--markdown", &flags->markdown, "The installed one as a page"},
-           {"--offline", &flags->offline, "The installed one"},
-           {"--catalogue",
-            &flags->catalogue,
-            "This file (EPOCHD_CATALOGUE, the installed one)",
-            {},
-            false,
-            true}},
+          std::move(options),
           [flags](Context& context) { return Run(context, *flags); }};
 }
 

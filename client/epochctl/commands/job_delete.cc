@@ -2,40 +2,32 @@
 #include <memory>
 
 #include "client/epochctl/command.h"
-#include "client/epochctl/exit_code.h"
-#include "client/epochctl/words.h"
+#include "client/epochctl/each_job.h"
 
 namespace epochd::epochctl {
 namespace {
 
-int Run(Context& context, const std::vector<std::string>& ids) {
-  auto client = context.Connect();
-  if (!client.ok()) return context.Fail(client.status());
-  int code = kOk;
-  for (const std::string& id : ids) {
-    const absl::Status status =
-        (*client)->DeleteJob(JobName(id), client::NewRequestId());
-    if (!status.ok()) {
-      code = context.Fail(status);
-    } else {
-      context.out << Safe(JobName(id))
-                  << (context.format == Format::kName ? "" : " deleted")
-                  << "\n";
-    }
-  }
-  return code;
+absl::StatusOr<v1::Job> Delete(client::Client& client, const std::string& name,
+                               const std::string& request_id) {
+  const absl::Status status = client.DeleteJob(name, request_id);
+  if (!status.ok()) return status;
+  v1::Job job;
+  job.set_name(name);
+  return job;
 }
 
 }  // namespace
 
 Command JobDeleteCommand() {
-  const auto ids = std::make_shared<std::vector<std::string>>();
+  const auto flags = std::make_shared<EachJobFlags>();
   return {"job delete",
           "",
           "Forget finished jobs, their events and logs; checkpoints stay",
           {"epochctl job delete JOB"},
-          {{"jobs", ids.get(), "Ids of jobs", {}, true}},
-          [ids](Context& context) { return Run(context, *ids); }};
+          EachJobOptions(*flags),
+          [flags](Context& context) {
+            return EachJob(context, *flags, "deleted", Delete);
+          }};
 }
 
 }  // namespace epochd::epochctl

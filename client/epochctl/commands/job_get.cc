@@ -2,10 +2,12 @@
 #include <map>
 #include <memory>
 
+#include "client/epochctl/catalogue_source.h"
 #include "client/epochctl/command.h"
 #include "client/epochctl/event_text.h"
 #include "client/epochctl/exit_code.h"
 #include "client/epochctl/words.h"
+#include "client/job_file/spec_writer.h"
 #include "client/terminal/human.h"
 #include "client/terminal/width.h"
 
@@ -71,11 +73,31 @@ void Print(const Context& context, const v1::Job& job) {
   }
 }
 
-int Run(Context& context, const std::string& id) {
+struct Flags {
+  std::string job;
+  bool resolved = false;
+};
+
+// The job file that says what the job is, for another run of it.
+int PrintResolved(const Context& context, client::Client& client,
+                  const v1::Job& job) {
+  const auto catalogue = ServerCatalogue(client);
+  if (!catalogue.ok()) {
+    context.Warn("no component catalogue, defaults are not spelled out: " +
+                 std::string(catalogue.status().message()));
+  }
+  context.out << Render(
+      client::ToJobFile(job.spec(), catalogue.ok() ? &*catalogue : nullptr),
+      context.format == Format::kJson ? Format::kJson : Format::kYaml);
+  return kOk;
+}
+
+int Run(Context& context, const Flags& flags) {
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
-  const auto job = (*client)->GetJob(JobName(id));
+  const auto job = (*client)->GetJob(JobName(flags.job));
   if (!job.ok()) return context.Fail(job.status());
+  if (flags.resolved) return PrintResolved(context, **client, *job);
   if (context.PrintMessage(*job)) return kOk;
   if (context.format == Format::kName) {
     context.out << Safe(job->name()) << "\n";
@@ -88,13 +110,16 @@ int Run(Context& context, const std::string& id) {
 }  // namespace
 
 Command JobGetCommand() {
-  const auto id = std::make_shared<std::string>();
+  const auto flags = std::make_shared<Flags>();
   return {"job get",
           "status",
           "Show one job",
-          {"epochctl status JOB", "epochctl job get JOB -o yaml"},
-          {{"job", id.get(), "Id of the job", {}, true}},
-          [id](Context& context) { return Run(context, *id); }};
+          {"epochctl status JOB", "epochctl job get JOB -o yaml",
+           "epochctl job get JOB --resolved > again.yaml"},
+          {{"job", &flags->job, "Id of the job", {}, true},
+           {"--resolved", &flags->resolved,
+            "Print the whole job file that it came from"}},
+          [flags](Context& context) { return Run(context, *flags); }};
 }
 
 }  // namespace epochd::epochctl

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <memory>
+#include <utility>
 
-#include "client/epochctl/catalogue_source.h"
 #include "client/epochctl/command.h"
 #include "client/epochctl/exit_code.h"
 #include "client/epochctl/interrupt.h"
-#include "client/epochctl/submit.h"
+#include "client/epochctl/job_input.h"
 #include "client/epochctl/watch_job.h"
 #include "client/epochctl/words.h"
 
@@ -13,8 +13,7 @@ namespace epochd::epochctl {
 namespace {
 
 struct Flags {
-  std::string file;
-  std::vector<std::string> set;
+  JobFlags job;
   std::string request_id;
   std::string dry_run;
   bool watch = false;
@@ -27,43 +26,27 @@ int Run(Context& context, const Flags& flags) {
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
 
-  // What the fleet can build counts; the installed file stands in.
-  absl::StatusOr<catalogue::Catalogue> catalogue = ServerCatalogue(**client);
-  if (absl::IsUnauthenticated(catalogue.status()) ||
-      absl::IsUnavailable(catalogue.status())) {
-    return context.Fail(catalogue.status());
-  }
-  if (!catalogue.ok()) catalogue = InstalledCatalogue(context);
-  if (!catalogue.ok()) {
-    context.Warn("no component catalogue, paths are sent as they are: " +
-                 std::string(catalogue.status().message()));
-  }
-  Loaded loaded = LoadForUse(context, flags.file, flags.set,
-                             catalogue.ok() ? &*catalogue : nullptr);
-  if (loaded.exit_code) return *loaded.exit_code;
-
+  JobInput input = LoadJob(context, flags.job, client->get(), false);
+  if (input.exit_code) return *input.exit_code;
   const std::string request_id =
       flags.request_id.empty() ? client::NewRequestId() : flags.request_id;
-  const absl::StatusOr<v1::Job> job =
-      SubmitFile(**client, loaded.file, request_id, flags.dry_run == "server");
-  if (!job.ok()) {
-    if (PrintViolations(context, loaded.file, job.status())) return kInvalid;
-    return context.Fail(job.status());
-  }
+  const auto [job, exit_code] = Submit(context, **client, input.file,
+                                       request_id, flags.dry_run == "server");
+  if (exit_code) return *exit_code;
   if (flags.dry_run == "server") {
     context.err << "the coordinator would take it\n";
     return kOk;
   }
   if (flags.watch) {
     if (!context.quiet) {
-      context.err << Safe(job->name()) << " " << Word(job->state()) << "\n";
+      context.err << Safe(job.name()) << " " << Word(job.state()) << "\n";
     }
     WatchJobOptions watch;
     watch.stop = interrupt->token();
-    return WatchAndReport(context, **client, job->name(), watch);
+    return WatchAndReport(context, **client, job.name(), watch);
   }
-  if (context.PrintMessage(*job)) return kOk;
-  context.out << Safe(job->name()) << "\n";
+  if (context.PrintMessage(job)) return kOk;
+  context.out << Safe(job.name()) << "\n";
   return kOk;
 }
 
@@ -71,25 +54,20 @@ int Run(Context& context, const Flags& flags) {
 
 Command JobSubmitCommand() {
   const auto flags = std::make_shared<Flags>();
+  std::vector<Option> options = JobOptions(flags->job);
+  options.push_back({"-w,--watch", &flags->watch, "Follow the job to its end"});
+  options.push_back({"--request-id", &flags->request_id,
+                     "UUID; the same again gives the same job"});
+  options.push_back({"--dry-run",
+                     &flags->dry_run,
+                     "Check it at the coordinator alone",
+                     {"server"}});
   return {"job submit",
           "submit",
           "Queue a job",
           {"epochctl submit job.yaml", "epochctl submit job.yaml --watch",
            "epochctl submit job.yaml --set optimizer.lr=0.01"},
-          {{"file",
-            &flags->file,
-            "Job file, YAML or JSON; - is stdin",
-            {},
-            true,
-            true},
-           {"--set", &flags->set, "FIELD=VALUE to change, more than once"},
-           {"-w,--watch", &flags->watch, "Follow the job to its end"},
-           {"--request-id", &flags->request_id,
-            "UUID; the same again gives the same job"},
-           {"--dry-run",
-            &flags->dry_run,
-            "Check it at the coordinator alone",
-            {"server"}}},
+          std::move(options),
           [flags](Context& context) { return Run(context, *flags); }};
 }
 

@@ -7,14 +7,14 @@
 #include <mutex>
 #include <random>
 #include <thread>
+#include <utility>
 
-#include "client/epochctl/catalogue_source.h"
 #include "client/epochctl/command.h"
 #include "client/epochctl/exit_code.h"
 #include "client/epochctl/interrupt.h"
+#include "client/epochctl/job_input.h"
 #include "client/epochctl/local_cluster.h"
 #include "client/epochctl/outcome.h"
-#include "client/epochctl/submit.h"
 #include "client/epochctl/watch_job.h"
 #include "client/epochctl/words.h"
 #include "net/channel.h"
@@ -27,8 +27,7 @@ namespace {
 constexpr absl::Duration kCancelGrace = absl::Seconds(45);
 
 struct Flags {
-  std::string file;
-  std::vector<std::string> set;
+  JobFlags job;
   bool plot = false;
   std::string folder;
 };
@@ -93,23 +92,21 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
   if (!channel.ok()) return context.Fail(channel.status());
   client::Client client(*channel);
 
-  const auto job = SubmitFile(client, file, client::NewRequestId(), false);
-  if (!job.ok()) {
-    if (PrintViolations(context, file, job.status())) return kInvalid;
-    return context.Fail(job.status());
-  }
+  const auto [job, exit_code] =
+      Submit(context, client, file, client::NewRequestId(), false);
+  if (exit_code) return *exit_code;
   if (!context.quiet && context.format != Format::kJson) {
-    context.err << Safe(job->name()) << " " << Word(job->state()) << "\n";
+    context.err << Safe(job.name()) << " " << Word(job.state()) << "\n";
   }
   History history;
   WatchJobOptions watch;
   watch.stop = interrupt.token();
   watch.silent =
       context.format == Format::kJson || context.format == Format::kYaml;
-  const auto state = FollowJob(context, client, job->name(), watch, history);
+  const auto state = FollowJob(context, client, job.name(), watch, history);
   if (!state.ok()) {
     if (interrupt.signal() != 0) {
-      Cancel(context, client, job->name(), 0);
+      Cancel(context, client, job.name(), 0);
       return interrupt.ExitCode();
     }
     if (const absl::Status check = cluster.Check(); !check.ok()) {
@@ -118,7 +115,7 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
     }
     return context.Fail(state.status());
   }
-  const auto last = client.GetJob(job->name());
+  const auto last = client.GetJob(job.name());
   if (!last.ok()) return context.Fail(last.status());
   if (context.PrintMessage(*last)) return OutcomeCode(*state);
   if ((flags.plot || context.out_style.is_terminal) &&
@@ -134,22 +131,16 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
 int Run(Context& context, const Flags& flags) {
   // Before any thread exists.
   const Interrupt interrupt;
-  const auto catalogue = InstalledCatalogue(context);
-  if (!catalogue.ok()) {
-    context.Warn("no component catalogue, the job is checked by the trainer: " +
-                 std::string(catalogue.status().message()));
-  }
-  Loaded loaded = LoadForUse(context, flags.file, flags.set,
-                             catalogue.ok() ? &*catalogue : nullptr);
-  if (loaded.exit_code) return *loaded.exit_code;
+  JobInput input = LoadJob(context, flags.job, nullptr, false);
+  if (input.exit_code) return *input.exit_code;
 
   LocalCluster::Options options;
   options.bin_dir = context.bin_dir;
   options.folder =
       flags.folder.empty()
-          ? NewFolder(loaded.file.spec.display_name(), context.now())
+          ? NewFolder(input.file.spec.display_name(), context.now())
           : std::filesystem::absolute(flags.folder).string();
-  options.cpus = NumCpus(loaded.file.spec);
+  options.cpus = NumCpus(input.file.spec);
   options.stop = interrupt.token();
   auto cluster = LocalCluster::Start(options);
   if (!cluster.ok()) {
@@ -157,33 +148,29 @@ int Run(Context& context, const Flags& flags) {
     context.Fail(cluster.status());
     return kFailed;
   }
-  return RunJob(context, flags, loaded.file, **cluster, interrupt);
+  return RunJob(context, flags, input.file, **cluster, interrupt);
 }
 
 }  // namespace
 
 Command RunCommand() {
   const auto flags = std::make_shared<Flags>();
+  std::vector<Option> options = JobOptions(flags->job);
+  options.push_back(
+      {"--plot", &flags->plot,
+       "Draw the curves at the end, also when no terminal is there"});
+  options.push_back({"--folder",
+                     &flags->folder,
+                     "Where all that is kept goes (EPOCHD_HOME/runs/...)",
+                     {},
+                     false,
+                     true});
   return {"run",
           "",
           "Train here and now: coordinator, worker and job in one command",
           {"epochctl run examples/digits.yaml",
            "epochctl run job.yaml --set resources.replicas=2 --plot"},
-          {{"file",
-            &flags->file,
-            "Job file, YAML or JSON; - is stdin",
-            {},
-            true,
-            true},
-           {"--set", &flags->set, "FIELD=VALUE to change, more than once"},
-           {"--plot", &flags->plot,
-            "Draw the curves at the end, also when no terminal is there"},
-           {"--folder",
-            &flags->folder,
-            "Where all that is kept goes (EPOCHD_HOME/runs/...)",
-            {},
-            false,
-            true}},
+          std::move(options),
           [flags](Context& context) { return Run(context, *flags); }};
 }
 

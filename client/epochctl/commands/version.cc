@@ -15,6 +15,7 @@ int Run(Context& context, bool client_only) {
       {"client",
        {{"version", program::Version()}, {"commit", program::Commit()}}}};
   std::string server = "not asked";
+  int code = kOk;
   if (!client_only) {
     auto client = context.Connect();
     const absl::StatusOr<v1::ServerInfo> info =
@@ -25,16 +26,20 @@ int Run(Context& context, bool client_only) {
                         {"commit", info->commit()}};
       server = Safe(info->version()) + " (" + Safe(info->commit()) + ")";
     } else {
+      // That nobody answers is no failure here, to be turned away is one.
       server = "no answer";
+      code = ExitCode(info.status());
+      if (code == kUnreachable) code = kOk;
+      if (code != kOk) context.Fail(info.status());
     }
   }
   if (context.format == Format::kJson || context.format == Format::kYaml) {
     context.out << Render(json, context.format);
-    return kOk;
+    return code;
   }
   context.out << "client " << program::Version() << " (" << program::Commit()
               << ")\nserver " << server << "\n";
-  return kOk;
+  return code;
 }
 
 }  // namespace

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A coordinator of one job that lives in this process and breaks streams where
-// it is told to. Set it up before the client calls.
+// A coordinator of one job and one worker that lives in this process, breaks
+// streams where it is told to, and keeps what it was asked. Set it up before
+// the client calls.
 #pragma once
 
 #include <grpcpp/grpcpp.h>
@@ -17,6 +18,8 @@
 
 #include "client/api/client.h"
 #include "epochd/v1/job.grpc.pb.h"
+#include "epochd/v1/server.grpc.pb.h"
+#include "epochd/v1/worker.grpc.pb.h"
 #include "net/channel.h"
 #include "proto/wire/status.h"
 
@@ -51,6 +54,7 @@ class FakeJobs : public v1::JobService::Service {
 
   grpc::Status GetJob(grpc::ServerContext*, const v1::GetJobRequest* request,
                       v1::Job* response) override {
+    if (!failure.ok()) return failure;
     if (request->name() != job.name()) {
       return {grpc::StatusCode::NOT_FOUND, "no job " + request->name()};
     }
@@ -72,16 +76,49 @@ class FakeJobs : public v1::JobService::Service {
     return status;
   }
 
-  grpc::Status CancelJob(grpc::ServerContext*, const v1::CancelJobRequest*,
+  grpc::Status ValidateJob(grpc::ServerContext*, const v1::ValidateJobRequest*,
+                           v1::ValidateJobResponse* response) override {
+    *response = validation;
+    return failure;
+  }
+
+  grpc::Status CancelJob(grpc::ServerContext*,
+                         const v1::CancelJobRequest* request,
                          v1::Job* response) override {
+    if (!failure.ok()) return failure;
+    request_ids.push_back(request->request_id());
+    if (request->name() != job.name()) {
+      return {grpc::StatusCode::NOT_FOUND, "no job " + request->name()};
+    }
     job.set_state(v1::JOB_STATE_STOPPING);
     *response = job;
     return grpc::Status::OK;
   }
 
+  grpc::Status DeleteJob(grpc::ServerContext*,
+                         const v1::DeleteJobRequest* request,
+                         v1::DeleteJobResponse*) override {
+    if (!failure.ok()) return failure;
+    request_ids.push_back(request->request_id());
+    deleted.push_back(request->name());
+    return grpc::Status::OK;
+  }
+
+  grpc::Status ListCheckpoints(grpc::ServerContext*,
+                               const v1::ListCheckpointsRequest* request,
+                               v1::ListCheckpointsResponse* response) override {
+    for (const v1::Checkpoint& checkpoint : checkpoints) {
+      if (checkpoint.removed() && !request->show_removed()) continue;
+      *response->add_checkpoints() = checkpoint;
+    }
+    return failure;
+  }
+
   grpc::Status ListJobs(grpc::ServerContext*,
                         const v1::ListJobsRequest* request,
                         v1::ListJobsResponse* response) override {
+    list_requests.push_back(*request);
+    if (!failure.ok() || is_empty) return failure;
     const int page =
         request->page_token().empty() ? 0 : std::stoi(request->page_token());
     *response->add_jobs() = job;
@@ -93,6 +130,7 @@ class FakeJobs : public v1::JobService::Service {
   grpc::Status ListEvents(grpc::ServerContext*,
                           const v1::ListEventsRequest* request,
                           v1::ListEventsResponse* response) override {
+    if (!failure.ok()) return failure;
     for (const v1::Event& event : listed) {
       if (event.sequence() > request->after()) *response->add_events() = event;
     }
@@ -123,6 +161,15 @@ class FakeJobs : public v1::JobService::Service {
   std::atomic<int> num_submits = 0;
   std::vector<v1::Event> listed;
   std::map<std::string, std::string> uploads;
+  std::vector<v1::ListJobsRequest> list_requests;
+  std::vector<std::string> request_ids;
+  std::vector<std::string> deleted;
+  std::vector<v1::Checkpoint> checkpoints;
+  v1::ValidateJobResponse validation;
+  // What calls that ask for one answer get in its place.
+  grpc::Status failure;
+  // There are no jobs to list.
+  bool is_empty = false;
 
  private:
   const Round& Next() {
@@ -133,6 +180,62 @@ class FakeJobs : public v1::JobService::Service {
   size_t num_rounds_ = 0;
 };
 
+class FakeWorkers : public v1::WorkerService::Service {
+ public:
+  grpc::Status ListWorkers(grpc::ServerContext*, const v1::ListWorkersRequest*,
+                           v1::ListWorkersResponse* response) override {
+    if (failure.ok() && !is_empty) *response->add_workers() = worker;
+    return failure;
+  }
+  grpc::Status GetWorker(grpc::ServerContext*,
+                         const v1::GetWorkerRequest* request,
+                         v1::Worker* response) override {
+    if (!failure.ok()) return failure;
+    if (request->name() != worker.name()) {
+      return {grpc::StatusCode::NOT_FOUND, "no worker " + request->name()};
+    }
+    *response = worker;
+    return grpc::Status::OK;
+  }
+  grpc::Status DrainWorker(grpc::ServerContext*,
+                           const v1::DrainWorkerRequest* request,
+                           v1::Worker* response) override {
+    if (!failure.ok()) return failure;
+    worker.set_state(request->undo() ? v1::WORKER_STATE_READY
+                                     : v1::WORKER_STATE_DRAINING);
+    *response = worker;
+    return grpc::Status::OK;
+  }
+
+  v1::Worker worker;
+  grpc::Status failure;
+  bool is_empty = false;
+};
+
+class FakeInfo : public v1::ServerService::Service {
+ public:
+  grpc::Status GetServerInfo(grpc::ServerContext*,
+                             const v1::GetServerInfoRequest*,
+                             v1::ServerInfo* response) override {
+    *response = info;
+    return failure;
+  }
+  grpc::Status GetCatalogue(grpc::ServerContext*,
+                            const v1::GetCatalogueRequest*,
+                            v1::Catalogue* response) override {
+    if (!failure.ok()) return failure;
+    if (catalogue.empty()) {
+      return {grpc::StatusCode::NOT_FOUND, "no catalogue is known yet"};
+    }
+    response->set_json(catalogue);
+    return grpc::Status::OK;
+  }
+
+  v1::ServerInfo info;
+  std::string catalogue;
+  grpc::Status failure;
+};
+
 class FakeServer {
  public:
   FakeServer() {
@@ -141,6 +244,8 @@ class FakeServer {
     builder.AddListeningPort("127.0.0.1:0", grpc::InsecureServerCredentials(),
                              &port);
     builder.RegisterService(&jobs);
+    builder.RegisterService(&workers);
+    builder.RegisterService(&server);
     server_ = builder.BuildAndStart();
     address = "127.0.0.1:" + std::to_string(port);
   }
@@ -152,7 +257,17 @@ class FakeServer {
     return Client(*net::MakeChannel(options));
   }
 
+  // Every call that asks for one answer fails.
+  void FailWith(const grpc::Status& status) {
+    jobs.failure = status;
+    jobs.submit_status = status;
+    workers.failure = status;
+    server.failure = status;
+  }
+
   FakeJobs jobs;
+  FakeWorkers workers;
+  FakeInfo server;
   std::string address;
 
  private:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <set>
+#include <sstream>
 #include <string>
 
 #include "client/epochctl/command.h"
@@ -60,6 +61,49 @@ TEST_F(CommandLineTest, PrintsVersionsWithoutACoordinator) {
   EXPECT_THAT(out(), HasSubstr("epochctl"));
   EXPECT_EQ(Run({"version", "--client", "-o", "json"}), kOk);
   EXPECT_THAT(out(), HasSubstr("\"client\""));
+}
+
+TEST_F(CommandLineTest, HelpsWithEveryCommandUnderEachOfItsNames) {
+  for (const Command& command : AllCommands()) {
+    for (const std::string& name : {command.path, command.alias}) {
+      if (name.empty()) continue;
+      std::istringstream words(name);
+      std::vector<std::string> arguments;
+      for (std::string word; words >> word;) arguments.push_back(word);
+      arguments.emplace_back("--help");
+      EXPECT_EQ(Run(arguments), kOk) << name;
+      EXPECT_THAT(out(), HasSubstr(command.summary)) << name;
+      for (const Option& option : command.options) {
+        const std::string first =
+            option.names.substr(0, option.names.find(','));
+        EXPECT_THAT(out(), HasSubstr(first)) << name;
+      }
+      for (const std::string& example : command.examples) {
+        EXPECT_THAT(out(), HasSubstr(example)) << name;
+      }
+      EXPECT_EQ(err(), "");
+    }
+  }
+}
+
+TEST_F(CommandLineTest, RefusesAFlagThatNoCommandHas) {
+  for (const Command& command : AllCommands()) {
+    std::istringstream words(command.path);
+    std::vector<std::string> arguments;
+    for (std::string word; words >> word;) arguments.push_back(word);
+    arguments.emplace_back("--no-such-flag");
+    EXPECT_EQ(Run(arguments), kUsage) << command.path;
+    EXPECT_EQ(out(), "") << command.path;
+    EXPECT_THAT(err(), HasSubstr("error:")) << command.path;
+  }
+}
+
+TEST_F(CommandLineTest, TakesGlobalFlagsBeforeAndBehindTheCommand) {
+  EXPECT_EQ(Run({"-o", "json", "version", "--client"}), kOk);
+  const std::string before = out();
+  EXPECT_EQ(Run({"version", "--client", "-o", "json"}), kOk);
+  EXPECT_EQ(out(), before);
+  EXPECT_THAT(before, testing::StartsWith("{"));
 }
 
 TEST(Commands, AreNamedAndExplained) {

@@ -8,44 +8,14 @@
 
 #include "client/epochctl/exit_code.h"
 #include "proto/wire/status.h"
-#include "tests/client/api/fake_server.h"
-#include "tests/client/epochctl/harness.h"
+#include "tests/client/epochctl/coordinator.h"
 
 namespace epochd::epochctl {
 namespace {
 
 using ::testing::HasSubstr;
 
-class JobCommandsTest : public CommandTest {
- protected:
-  JobCommandsTest() {
-    environment_["EPOCHD_SERVER"] = server_.address;
-    environment_["EPOCHD_TOKEN_FILE"] =
-        folder_.Write("token", std::string(64, 'a') + "\n");
-    v1::Job& job = server_.jobs.job;
-    job.set_name("jobs/a1");
-    job.set_state(v1::JOB_STATE_RUNNING);
-    job.set_reason(v1::JOB_REASON_TRAINING);
-    job.mutable_spec()->set_display_name("digits");
-    job.mutable_spec()->mutable_resources()->mutable_replicas()->set_max(2);
-    job.mutable_create_time()->set_seconds(1000000 - 192);
-    job.mutable_progress()->set_epoch(12);
-    job.mutable_progress()->set_total_epochs(30);
-    job.mutable_best()->set_name("val/accuracy");
-    job.mutable_best()->set_value(0.975);
-    job.mutable_best()->set_epoch(11);
-  }
-
-  void EndsWith(v1::JobState state) {
-    server_.jobs.rounds = {
-        {{client::Ended(1, state)},
-         {client::Chunk(1, 0, "last line\n"), client::LastChunk(state)},
-         {}}};
-    server_.jobs.job.set_state(state);
-  }
-
-  client::FakeServer server_;
-};
+class JobCommandsTest : public CoordinatorTest {};
 
 TEST_F(JobCommandsTest, ListsJobsAsATable) {
   EXPECT_EQ(Run({"ps", "--limit", "1"}), kOk) << err();
@@ -142,6 +112,111 @@ TEST_F(JobCommandsTest, PutsTheServersViolationsAtTheirLines) {
 TEST_F(JobCommandsTest, CancelsAndReportsEach) {
   EXPECT_EQ(Run({"stop", "a1"}), kOk) << err();
   EXPECT_EQ(out(), "jobs/a1 STOPPING\n");
+  EXPECT_EQ(Run({"stop", "x", "a1", "-q"}), kNotFound);
+  EXPECT_EQ(out(), "jobs/a1\n");
+  EXPECT_EQ(err(), "error: no job jobs/x\n");
+  EXPECT_EQ(Run({"stop", "a1", "-o", "json"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("\"state\": \"JOB_STATE_STOPPING\""));
+}
+
+TEST_F(JobCommandsTest, DeletesAndReportsEach) {
+  EXPECT_EQ(Run({"job", "delete", "a1", "jobs/a2"}), kOk) << err();
+  EXPECT_EQ(out(), "jobs/a1 deleted\njobs/a2 deleted\n");
+  EXPECT_THAT(server_.jobs.deleted, testing::ElementsAre("jobs/a1", "jobs/a2"));
+  EXPECT_EQ(Run({"job", "delete", "a1", "-o", "json"}), kOk);
+  EXPECT_EQ(out(), "{\n  \"name\": \"jobs/a1\"\n}\n");
+  server_.jobs.failure = {grpc::StatusCode::FAILED_PRECONDITION, "it runs"};
+  EXPECT_EQ(Run({"job", "delete", "a1"}), kConflict);
+  EXPECT_EQ(err(), "error: it runs\n");
+}
+
+TEST_F(JobCommandsTest, RepeatsARequestByItsId) {
+  EXPECT_EQ(Run({"stop", "a1", "--request-id", "r1"}), kOk);
+  EXPECT_EQ(Run({"job", "delete", "a1", "--request-id", "r2"}), kOk);
+  EXPECT_EQ(Run({"stop", "a1"}), kOk);
+  ASSERT_EQ(server_.jobs.request_ids.size(), 3u);
+  EXPECT_EQ(server_.jobs.request_ids[0], "r1");
+  EXPECT_EQ(server_.jobs.request_ids[1], "r2");
+  EXPECT_EQ(server_.jobs.request_ids[2].size(), 36u);
+  EXPECT_EQ(Run({"stop", "a1", "a2", "--request-id", "r1"}), kUsage);
+  EXPECT_THAT(err(), HasSubstr("--request-id: names one request, got 2 jobs"));
+  EXPECT_EQ(server_.jobs.request_ids.size(), 3u);
+}
+
+TEST_F(JobCommandsTest, ListsCheckpointsNewestFirst) {
+  v1::Checkpoint checkpoint;
+  checkpoint.set_path("/s/b\x1b");
+  checkpoint.set_epoch(2);
+  checkpoint.set_step(46);
+  checkpoint.set_best(true);
+  checkpoint.set_size_bytes(3 << 20);
+  checkpoint.mutable_create_time()->set_seconds(1000000 - 30);
+  server_.jobs.checkpoints.push_back(checkpoint);
+  checkpoint.set_path("/s/a");
+  checkpoint.set_best(false);
+  checkpoint.set_removed(true);
+  server_.jobs.checkpoints.push_back(checkpoint);
+  EXPECT_EQ(Run({"job", "checkpoints", "a1"}), kOk) << err();
+  EXPECT_EQ(out(),
+            "EPOCH  STEP  BEST  SIZE  AGE  PATH\n"
+            "2      46    best  3MiB  30s  /s/b\\x1b\n");
+  EXPECT_EQ(Run({"job", "checkpoints", "a1", "--all", "--no-headers"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("-     3MiB  30s  /s/a (removed)\n"));
+  EXPECT_EQ(Run({"job", "checkpoints", "a1", "--all", "-o", "name"}), kOk);
+  EXPECT_EQ(out(), "/s/b\\x1b\n/s/a\n");
+}
+
+TEST_F(JobCommandsTest, FiltersListsAtTheServer) {
+  EXPECT_EQ(Run({"ps", "--state", "running", "--state", "queued", "--project",
+                 "vision", "-l", "team=a", "-l", "k=", "--limit", "2"}),
+            kOk);
+  const v1::ListJobsRequest& request = server_.jobs.list_requests.front();
+  EXPECT_THAT(request.states(), testing::ElementsAre(v1::JOB_STATE_RUNNING,
+                                                     v1::JOB_STATE_QUEUED));
+  EXPECT_EQ(request.project(), "vision");
+  EXPECT_EQ(request.labels().at("team"), "a");
+  EXPECT_EQ(request.labels().at("k"), "");
+  EXPECT_EQ(request.page_size(), 2);
+}
+
+TEST_F(JobCommandsTest, SaysThatThereAreNoJobsWithoutATable) {
+  server_.jobs.is_empty = true;
+  EXPECT_EQ(Run({"ps"}), kOk);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "no jobs\n");
+  EXPECT_EQ(Run({"ps", "-o", "yaml"}), kOk);
+  EXPECT_EQ(out(), "jobs: []\n");
+  EXPECT_EQ(Run({"ps", "-q"}), kOk);
+  EXPECT_EQ(out() + err(), "");
+}
+
+TEST_F(JobCommandsTest, PrintsEventsOfAWatchAsLinesOfJson) {
+  EndsWith(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"watch", "a1", "-o", "json"}), kOk) << err();
+  EXPECT_EQ(out(),
+            R"({"sequence":"1","job_state":{"state":"JOB_STATE_SUCCEEDED"}})"
+            "\n");
+  EXPECT_EQ(err(), "");
+  server_.jobs.listed = {client::Numbered(1), client::Numbered(2)};
+  EXPECT_EQ(Run({"job", "events", "a1", "--after", "1", "-o", "json"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("\"sequence\": \"2\""));
+  EXPECT_THAT(out(), testing::Not(HasSubstr("\"sequence\": \"1\"")));
+}
+
+TEST_F(JobCommandsTest, MarksWhereALogChangesItsAttempt) {
+  v1::LogChunk cut = client::Chunk(2, 2, "");
+  cut.set_truncated(true);
+  server_.jobs.rounds = {
+      {{},
+       {client::Chunk(1, 0, "a\n"), client::Chunk(2, 0, "b\n"), cut,
+        client::LastChunk(v1::JOB_STATE_FAILED)},
+       {}}};
+  EXPECT_EQ(Run({"logs", "a1", "--rank", "1", "--tail", "100"}), kOk);
+  EXPECT_EQ(out(), "a\nb\n");
+  EXPECT_EQ(err(),
+            "--- attempt 2 ---\nwarning: the log was cut at its size limit\n");
+  EXPECT_EQ(server_.jobs.log_requests[0].rank(), 1);
+  EXPECT_EQ(server_.jobs.log_requests[0].tail_bytes(), 100);
 }
 
 TEST_F(JobCommandsTest, PlotsWhatTheEventsTell) {
@@ -164,7 +239,6 @@ TEST_F(JobCommandsTest, TellsThatNobodyAnswers) {
   environment_["EPOCHD_SERVER"] = "127.0.0.1:1";
   EXPECT_EQ(Run({"health"}), kUnreachable);
   EXPECT_THAT(err(), HasSubstr("is a coordinator running at 127.0.0.1:1?"));
-  EXPECT_EQ(Run({"ps", "--token-file", "/nowhere"}), kNotFound);
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <string>
 
 #include "client/epochctl/exit_code.h"
@@ -29,11 +31,17 @@ TEST_F(ValidateTest, PrintsEveryProblemWithItsPlace) {
                     "experiment:\n"
                     "  model: {type: MLP, in_features: 64, out_feature: 10}\n"
                     "  data: {train: {type: Digits, file: d}}\n"
-                    "  trainer: {type: EpochTrainer, epochs: many}\n");
+                    "  trainer: {type: EpochTrainer, epochs: many}\n"
+                    "  monitor: {metric: val/acuracy}\n"
+                    "  metrics: [{type: Accuracy}]\n"
+                    "  loss: {type: CrossEntropy}\n");
   EXPECT_EQ(Run({"validate", file}), kInvalid);
   EXPECT_EQ(out(), "");
   EXPECT_EQ(err(),
             file +
+                ":2:1: experiment.optimizer: missing, TrainingRunner needs it "
+                "(experiment.runner)\n" +
+                file +
                 ":3:3: experiment.model.out_features: missing, MLP needs "
                 "it (int)\n" +
                 file +
@@ -42,7 +50,11 @@ TEST_F(ValidateTest, PrintsEveryProblemWithItsPlace) {
                 "'out_features'?\n" +
                 file +
                 ":5:33: experiment.trainer.epochs: expected an "
-                "integer, got \"many\"\n3 problems\n");
+                "integer, got \"many\"\n" +
+                file +
+                ":6:13: experiment.monitor.metric: no loss, metric or hook of "
+                "this experiment gives 'val/acuracy', did you mean "
+                "'val/accuracy'?\n5 problems\n");
 }
 
 TEST_F(ValidateTest, RefusesAGanWithTwoReplicasAtTheFieldGiven) {
@@ -58,6 +70,48 @@ TEST_F(ValidateTest, PrintsTheSpecThatWouldBeSent) {
   EXPECT_EQ(Run({"validate", SourceFile("examples/digits.yaml"), "-o", "json"}),
             kOk);
   EXPECT_THAT(out(), HasSubstr("\"display_name\": \"digits\""));
+}
+
+TEST_F(ValidateTest, PrintsTheResolvedFileThatResolvesToItself) {
+  for (const char* example :
+       {"examples/digits.yaml", "examples/digits_gan.yaml"}) {
+    EXPECT_EQ(Run({"validate", SourceFile(example), "--resolved", "--set",
+                   "trainer.epochs=2"}),
+              kOk)
+        << err();
+    const std::string once = out();
+    EXPECT_THAT(once, HasSubstr("\n    epochs: 2\n"));
+    EXPECT_EQ(
+        Run({"validate", folder_.Write("again.yaml", once), "--resolved"}), kOk)
+        << err();
+    EXPECT_EQ(out(), once);
+    // JSON is a job file too.
+    EXPECT_EQ(Run({"validate", folder_.Write("again.yaml", once), "--resolved",
+                   "-o", "json"}),
+              kOk);
+    EXPECT_EQ(
+        Run({"validate", folder_.Write("again.json", out()), "--resolved"}),
+        kOk);
+    EXPECT_EQ(out(), once);
+  }
+}
+
+TEST_F(ValidateTest, PrintsWhatTheGoldenFileHolds) {
+  const std::string folder = "tests/client/epochctl/golden/";
+  EXPECT_EQ(
+      Run({"validate", SourceFile(folder + "over.yaml"), "--resolved", "--set",
+           "hooks.1={type: StepRatio}", "--set", "experiment.seed=7"}),
+      kOk)
+      << err();
+  std::ifstream file(SourceFile(folder + "over.resolved.yaml"));
+  std::string golden{std::istreambuf_iterator<char>(file), {}};
+  // The file names the folder that paths start from.
+  const std::string mark = "SOURCE/";
+  for (size_t at = golden.find(mark); at != std::string::npos;
+       at = golden.find(mark)) {
+    golden.replace(at, mark.size(), SourceFile(folder));
+  }
+  EXPECT_EQ(out(), golden);
 }
 
 TEST_F(ValidateTest, TellsWhatIsNotThere) {

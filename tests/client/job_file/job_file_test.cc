@@ -24,6 +24,8 @@ experiment:
   model: {type: MLP, in_features: 64, out_features: 10}
   data: {train: {type: Digits, file: data/d.csv.gz}}
   trainer: {type: EpochTrainer, epochs: 3}
+  loss: {type: CrossEntropy}
+  optimizer: {type: AdamW}
 )";
 
 class JobFileTest : public testing::Test {
@@ -111,7 +113,9 @@ env: {A: "1"}
             R"({"model":{"type":"MLP","in_features":64,"out_features":10},)"
             R"("data":{"train":{"type":"Digits","file":)"
             R"("/folder/data/d.csv.gz"}},)"
-            R"("trainer":{"type":"EpochTrainer","epochs":3}})");
+            R"("trainer":{"type":"EpochTrainer","epochs":3},)"
+            R"("loss":{"type":"CrossEntropy"},)"
+            R"("optimizer":{"type":"AdamW"}})");
 }
 
 TEST_F(JobFileTest, LeavesWhatIsNotGivenToTheServer) {
@@ -148,13 +152,13 @@ TEST_F(JobFileTest, RefusesEachFaultAtItsPlace) {
       {"labels: [a]", "job.yaml:1:1: labels: expected a mapping, got [\"a\"]"},
       {"resources: 2", "job.yaml:1:1: resources: expected a mapping, got 2"},
       {"resources: {replicas: 0}",
-       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 4096, "
+       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 1024, "
        "got 0"},
       {"resources: {replicas: 1000000000}",
-       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 4096, "
+       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 1024, "
        "got 1000000000"},
       {"resources: {replicas: two}",
-       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 4096, "
+       "job.yaml:1:13: resources.replicas: expected an integer from 1 to 1024, "
        "got \"two\""},
       {"resources: {replicas: {min: 4, max: 2}}",
        "job.yaml:1:32: resources.replicas.max: expected at least min, which is "
@@ -172,7 +176,7 @@ TEST_F(JobFileTest, RefusesEachFaultAtItsPlace) {
        "job.yaml:1:13: resources.gpus: unknown key 'gpus', did you mean "
        "'cpus'?"},
       {"restart: {max: -1}",
-       "job.yaml:1:11: restart.max: expected an integer from 0 to 1000000, got "
+       "job.yaml:1:11: restart.max: expected an integer from 0 to 1000, got "
        "-1"},
       {"restart: {reasons: [worker_lots]}",
        "job.yaml:1:21: restart.reasons[0]: unknown reason \"worker_lots\", did "
@@ -191,7 +195,7 @@ TEST_F(JobFileTest, RefusesEachFaultAtItsPlace) {
        "duration such as 10m, got \"epoch\""},
       {"checkpoints: {keep_last: 0}",
        "job.yaml:1:15: checkpoints.keep_last: expected an integer from 1 to "
-       "1000000, got 0"},
+       "1000, got 0"},
       {"command: [a]",
        "job.yaml:1:1: command: given beside 'experiment'; a job has one of "
        "them"},
@@ -256,6 +260,8 @@ TEST_F(JobFileTest, PointsAtTheOriginalOfASubstitutedValue) {
     train: {type: Digits, file: d, transforms: [{type: Normalize, sdt: 2}]}
     val: {type: Digits, file: d, transforms: "${data.train.transforms}"}
   trainer: {type: EpochTrainer, epochs: 3}
+  loss: {type: CrossEntropy}
+  optimizer: {type: AdamW}
 )"),
       ElementsAre("job.yaml:4:67: experiment.data.train.transforms[0].sdt: "
                   "Normalize has no parameter 'sdt', did you mean 'std'?",

@@ -43,11 +43,39 @@ TEST(RankTest, TrainsAndTellsInLines) {
   EXPECT_EQ(ended["outcome"], "completed");
   EXPECT_EQ(ended["epochs"], 2);
   EXPECT_EQ(ended["best"]["name"], "val/accuracy");
-  for (const char* output : {"checkpoints", "metrics", "tensorboard"}) {
+  for (const char* output :
+       {"checkpoints", "experiment", "metrics", "tensorboard"}) {
     EXPECT_TRUE(
         std::filesystem::exists(ended["outputs"][output].get<std::string>()))
         << output;
   }
+}
+
+TEST(RankTest, KeepsTheWholeExperimentAndWhereItRan) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(1));
+  attempt.Start();
+  ASSERT_EQ(attempt.ExitCode(0), link::kDone);
+  const Json outputs = attempt.Lines("training_ended")[0]["outputs"];
+  std::ifstream file(outputs["experiment"].get<std::string>());
+  const Json whole = Json::parse(file)["experiment"];
+  EXPECT_EQ(whole["optimizer"]["betas"], Json({0.9, 0.999}));
+  EXPECT_EQ(whole["monitor"]["metric"], "val/accuracy");
+  // It is the same run again, and says the same of itself.
+  Attempt again(root.path() + "/again", 1, whole);
+  again.Start();
+  ASSERT_EQ(again.ExitCode(0), link::kDone);
+  EXPECT_EQ(attempt.Lines("epoch_finished")[0]["metrics"],
+            again.Lines("epoch_finished")[0]["metrics"]);
+  std::ifstream other(again.Lines("training_ended")[0]["outputs"]["experiment"]
+                          .get<std::string>());
+  EXPECT_EQ(Json::parse(other)["experiment"], whole);
+
+  std::ifstream report(outputs["environment"].get<std::string>());
+  const Json environment = Json::parse(report);
+  EXPECT_EQ(environment["seed"], 7);
+  EXPECT_EQ(environment["epochd"], EPOCHD_VERSION);
+  EXPECT_EQ(environment["world_size"], 1);
 }
 
 TEST(RankTest, Case163StopsWithACheckpointOnTheFirstSignal) {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/registry/builtin.h"
 
+#include <utility>
+
 #include "worker/engine/data/builtin.h"
 #include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
@@ -8,6 +10,7 @@
 #include "worker/engine/metric/builtin.h"
 #include "worker/engine/model/builtin.h"
 #include "worker/engine/optim/builtin.h"
+#include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/experiment_component.h"
 #include "worker/engine/registry/loop_components.h"
 #include "worker/engine/schedule/builtin.h"
@@ -16,6 +19,9 @@ namespace epochd::engine {
 
 void AddBuiltins(Registry& registry) {
   registry.Declare(ExperimentComponent());
+  for (catalogue::Component& section : ConfigSections()) {
+    registry.Declare(std::move(section));
+  }
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinTransforms());

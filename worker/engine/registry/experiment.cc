@@ -10,6 +10,7 @@
 #include "worker/engine/core/seed.h"
 #include "worker/engine/data/views.h"
 #include "worker/engine/registry/build_scope.h"
+#include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/loader_parameters.h"
 #include "worker/engine/registry/optimization.h"
 
@@ -33,6 +34,7 @@ class Builder {
       : registry_(registry),
         options_(std::move(options)),
         scope_(registry, experiment, options_.root),
+        randomness_(ReadRandomness(registry, experiment, options_.root)),
         values_(
             Complete(*registry.Find("experiment", "Experiment"), experiment)) {}
 
@@ -64,6 +66,7 @@ class Builder {
   const Registry& registry_;
   const ExperimentOptions options_;
   BuildScope scope_;
+  const Randomness randomness_;
   const Json values_;
   Json trainer_values_;
   std::shared_ptr<Model> model_;
@@ -97,7 +100,7 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
                                                    std::move(transforms));
   }
   LoaderOptions loader = ReadLoaderOptions(params);
-  loader.seed = HashSeed({values_.at("seed").get<uint64_t>()});
+  loader.seed = HashSeed({randomness_.seed});
   loader.rank = options_.environment.communicator->rank();
   loader.world_size = options_.environment.communicator->world_size();
   loader.pad = pad;
@@ -228,20 +231,10 @@ Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
     monitor.metric = "train/loss";
   }
   if (!values_.contains("monitor")) return monitor;
-  const std::string path = Path("monitor");
-  const Json& given = values_.at("monitor");
-  for (const auto& [key, value] : given.items()) {
-    if (key != "metric" && key != "mode") {
-      Refuse(AppendKey(path, key), "not known; metric and mode are accepted");
-    }
-    if (!value.is_string()) Refuse(AppendKey(path, key), "not a string");
-  }
+  const Json given =
+      Complete(*registry_.Find("section", "Monitor"), values_.at("monitor"));
   monitor.metric = given.value("metric", monitor.metric);
-  const std::string mode = given.value("mode", "min");
-  if (mode != "min" && mode != "max") {
-    Refuse(path + ".mode", "\"" + mode + "\"; min and max are accepted");
-  }
-  monitor.higher_is_better = mode == "max";
+  monitor.higher_is_better = given.at("mode") == "max";
   return monitor;
 }
 
@@ -261,14 +254,11 @@ void Builder::AddHooks(Trainer& trainer) {
 Experiment Builder::Build() {
   Experiment experiment;
   experiment.task = values_.at("task").get<std::string>();
-  experiment.seed = values_.at("seed").get<uint64_t>();
+  experiment.seed = randomness_.seed;
+  at::globalContext().setDeterministicAlgorithms(randomness_.deterministic,
+                                                 /*warn_only=*/false);
+  at::globalContext().setDeterministicCuDNN(randomness_.deterministic);
   experiment.load_from = values_.value("load_from", "");
-  for (const auto& [part, ignored] : values_.at("data").items()) {
-    if (part != "train" && part != "val" && part != "test") {
-      Refuse(AppendKey(Path("data"), part),
-             "not known; train, val and test are accepted");
-    }
-  }
   trainer_values_ =
       scope_.Resolve("trainer", values_.at("trainer"), Path("trainer")).values;
 

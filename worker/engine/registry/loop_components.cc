@@ -92,6 +92,11 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
       PrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
+  training.gives = {"train/loss"};
+  training.needs = {
+      {.any_of = {"data.train"}, .tasks = {"train"}},
+      {.any_of = {"loss", "trainer.training_criterion"}, .tasks = {"train"}},
+      {.any_of = {"optimizer", ".optimizer"}, .tasks = {"train"}}};
   Component gan{.kind = "runner",
                 .name = "GanTrainingRunner",
                 .aliases = {"GANTrainingRunner"},
@@ -128,6 +133,13 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
       PrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
+  gan.gives = {"train/d_loss", "train/g_loss"};
+  gan.needs = {
+      {.any_of = {"data.train"}, .tasks = {"train"}},
+      {.any_of = {"optimizers.generator", ".generator_optimizer"},
+       .tasks = {"train"}},
+      {.any_of = {"optimizers.discriminator", ".discriminator_optimizer"},
+       .tasks = {"train"}}};
   return {{std::move(training), &MakeTrainingRunner},
           {std::move(gan), &MakeGanRunner}};
 }
@@ -139,6 +151,7 @@ std::vector<Entry<ValidationRunner>> BuiltinValidationRunners() {
                        .help = "forward, loss and metrics without gradients"};
   validation.parameters = {PrecisionParameter(), RunnerHooksParameter(),
                            DeviceParameter()};
+  validation.gives = {"val/loss", "test/loss"};
   return {{std::move(validation), &MakeValidationRunner}};
 }
 

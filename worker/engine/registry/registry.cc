@@ -3,16 +3,21 @@
 
 #include <stdexcept>
 
+#include "catalogue/component_form.h"
+#include "catalogue/parameters.h"
 #include "worker/engine/registry/loader_parameters.h"
 
 namespace epochd::engine {
 namespace {
 
-bool Declares(const catalogue::Component& component, std::string_view name) {
-  for (const catalogue::Parameter& parameter : component.parameters) {
-    if (parameter.name == name) return true;
-  }
-  return false;
+// What a loss or metric that does not say so adds to a run: its value by phase,
+// under its name. Where the name is no parameter, only the run tells.
+std::vector<std::string> GivenScores(const catalogue::Component& component) {
+  if (component.kind != "loss" && component.kind != "metric") return {};
+  if (catalogue::FindParameter(component, "name") == nullptr) return {"*"};
+  std::vector<std::string> scores = {"val/{name}", "test/{name}"};
+  if (component.kind == "loss") scores.emplace_back("train/{name}");
+  return scores;
 }
 
 }  // namespace
@@ -25,7 +30,8 @@ void Registry::Declare(catalogue::Component component) {
   }
   // Gives every loss a weight and every data set the loader's parameters, as
   // these belong to the place where they stand, not to the component.
-  if (component.kind == "loss" && !Declares(component, "weight")) {
+  if (component.kind == "loss" &&
+      catalogue::FindParameter(component, "weight") == nullptr) {
     catalogue::Parameter weight{.name = "weight", .type = "float"};
     weight.default_value = 1.0;
     weight.help = "factor in the sum of losses";
@@ -33,7 +39,7 @@ void Registry::Declare(catalogue::Component component) {
   }
   if (component.kind == "dataset") {
     for (catalogue::Parameter& parameter : LoaderParameters()) {
-      if (!Declares(component, parameter.name)) {
+      if (catalogue::FindParameter(component, parameter.name) == nullptr) {
         component.parameters.push_back(std::move(parameter));
       }
     }
@@ -43,6 +49,7 @@ void Registry::Declare(catalogue::Component component) {
       component.parameters.push_back(std::move(parameter));
     }
   }
+  if (component.gives.empty()) component.gives = GivenScores(component);
   catalogue_.components.push_back(std::move(component));
 }
 
@@ -79,29 +86,19 @@ const Registry::Maker& Registry::MakerOf(
 }
 
 std::string ComponentName(const catalogue::Json& value) {
-  if (!value.is_object()) return "";
-  for (const char* key : {"type", "_target"}) {
-    auto found = value.find(key);
-    if (found != value.end() && found->is_string()) {
-      return found->get<std::string>();
-    }
-  }
-  return "";
+  const auto form = catalogue::ReadForm(value);
+  return form ? form->Name() : "";
 }
 
 catalogue::Json Complete(const catalogue::Component& component,
                          const catalogue::Json& value) {
-  const bool is_target = value.contains("_target");
-  static const catalogue::Json kNone = catalogue::Json::object();
+  const auto form = catalogue::ReadForm(value);
+  // A section, or the experiment, is its own mapping of parameters.
   const catalogue::Json& given =
-      !is_target ? value : (value.contains("params") ? value["params"] : kNone);
+      form && form->parameters != nullptr ? *form->parameters : value;
   catalogue::Json complete = catalogue::Json::object();
   for (const catalogue::Parameter& parameter : component.parameters) {
-    auto found = given.find(parameter.name);
-    for (const std::string& alias : parameter.aliases) {
-      if (found == given.end()) found = given.find(alias);
-    }
-    if (found != given.end()) {
+    if (const auto* found = catalogue::FindGiven(parameter, given)) {
       complete[parameter.name] = *found;
     } else if (!parameter.default_value.is_null()) {
       complete[parameter.name] = parameter.default_value;

@@ -80,7 +80,8 @@ class Registry {
 };
 
 // Parameters of `value` under their declared names, completed with defaults.
-// `value` is `{type: Name, ...}` or `{_target: a.b.Name, params: {...}}`.
+// `value` is a component in any of its forms (catalogue/component_form.h), or
+// a section's mapping. What is null counts as not given.
 catalogue::Json Complete(const catalogue::Component& component,
                          const catalogue::Json& value);
 

@@ -29,6 +29,36 @@ TEST(ExperimentTest, BuildsTheSameWeightsFromTheSameSeed) {
   EXPECT_FALSE(first.Weights().equal(other.Weights()));
 }
 
+TEST(ExperimentTest, TakesSeedAndDeterminismFromRandomness) {
+  Json json = DigitsExperiment(1);
+  TestRun first(json);
+  json.erase("seed");
+  json["randomness"] = {{"seed", 7}, {"deterministic", true}};
+  TestRun second(json);
+  EXPECT_TRUE(at::globalContext().deterministicAlgorithms());
+  EXPECT_TRUE(first.Weights().equal(second.Weights()));
+  EXPECT_EQ(second.experiment.seed, 7u);
+  json.erase("randomness");
+  TestRun third(json);
+  EXPECT_FALSE(at::globalContext().deterministicAlgorithms());
+  EXPECT_EQ(third.experiment.seed, 0u);
+}
+
+TEST(ExperimentTest, IsTheSameOnceResolved) {
+  const Json json = DigitsExperiment(1);
+  const Json resolved = catalogue::Resolve(TestRegistry().catalogue(), json);
+  EXPECT_NE(resolved, json);
+  EXPECT_EQ(catalogue::Resolve(TestRegistry().catalogue(), resolved).dump(),
+            resolved.dump());
+  TestRun first(json);
+  TestRun second(resolved);
+  first.trainer().Start();
+  first.trainer().Run();
+  second.trainer().Start();
+  second.trainer().Run();
+  EXPECT_TRUE(first.Weights().equal(second.Weights()));
+}
+
 TEST(ExperimentTest, ReportsEveryViolationAtOnce) {
   Json json = DigitsExperiment(1);
   json["model"]["hiden"] = {1};
@@ -51,11 +81,19 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
       {R"({"data": {"train": null}})", "experiment.data.train"},
       {R"({"data": {"train": {"batch_size": 100000, "drop_last": true}}})",
        "experiment.data.train.batch_size: 100000 leaves no full batch"},
-      {R"({"monitor": {"mode": "most"}})", "min and max"},
-      {R"({"monitor": {"metrik": "val/loss"}})", "metric and mode"},
+      {R"({"monitor": {"mode": "most"}})", "known are min, max"},
+      {R"({"monitor": {"metrik": "val/loss"}})", "did you mean 'metric'?"},
+      {R"({"monitor": {"metric": "val/acuracy"}})",
+       "experiment.monitor.metric: no loss, metric or hook of this experiment "
+       "gives 'val/acuracy', did you mean 'val/accuracy'?"},
+      {R"({"data": {"vla": {"type": "Digits"}}})", "did you mean 'val'?"},
+      {R"({"randomness": {"seed": 8}})",
+       "experiment.randomness.seed: 8 beside seed 7, which means the same"},
       {R"({"runner": {"type": "GanTrainingRunner",
                       "d_loss": {"type": "RaGanDiscriminatorLoss"},
-                      "g_loss": {"type": "RaGanGeneratorLoss"}}})",
+                      "g_loss": {"type": "RaGanGeneratorLoss"}},
+           "optimizers": {"generator": {"type": "SGD", "lr": 1},
+                          "discriminator": {"type": "SGD", "lr": 1}}})",
        "trains a GanModel"}};
   for (const Case& each : kCases) {
     Json json = DigitsExperiment(1);
@@ -73,7 +111,7 @@ TEST(ExperimentTest, LoadsBlocksOfSrForge) {
               "out_features": 10},
     "data": {"train": {"type": "Digits", "split": "train", "batch_size": 500},
              "val": {"type": "Digits", "split": "val", "batch_size": 500}},
-    "loss": {"_target": "CrossEntropyLoss"},
+    "loss": {"_target_": "torch.nn.CrossEntropyLoss"},
     "optimizer": {"_target": "torch.optim.SGD", "params": {"lr": 0.1}},
     "lr_scheduler": {"_target": "torch.optim.lr_scheduler.CosineAnnealingLR",
                      "params": {"T_max": 2}},

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue/scalar_check.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "catalogue/findings.h"
+#include "catalogue/references.h"
+
+namespace epochd::catalogue {
+namespace {
+
+using Fault = std::optional<std::string>;
+
+bool LooksLikeNumber(const Json& value) {
+  const auto& text = value.get_ref<const std::string&>();
+  return !text.empty() &&
+         text.find_first_not_of("0123456789+-.eE") == std::string::npos;
+}
+
+Fault CheckNumber(const Parameter& parameter, const Type& type,
+                  const Json& value) {
+  const bool is_int = type.kind == Type::Kind::kInt;
+  const bool fits = is_int ? value.is_number_integer() : value.is_number();
+  if (!fits) {
+    std::string fault = std::string("expected ") +
+                        (is_int ? "an integer" : "a number") + ", got " +
+                        Quoted(value);
+    if (value.is_string() && LooksLikeNumber(value)) {
+      fault += ", which is text (write it without quotes, as 0.0002)";
+    }
+    return fault;
+  }
+  if (value.is_number_unsigned() &&
+      value.get<uint64_t>() >
+          static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
+    return "too large, got " + Quoted(value);
+  }
+  const double number = value.get<double>();
+  if (!std::isfinite(number)) {
+    return "expected a finite number, got " + Quoted(value);
+  }
+  if (parameter.min &&
+      (number < *parameter.min ||
+       (parameter.exclusive_min && number == *parameter.min))) {
+    return std::string("expected ") +
+           (parameter.exclusive_min ? "more than " : "at least ") +
+           NumberText(*parameter.min) + ", got " + Quoted(value);
+  }
+  if (parameter.max && number > *parameter.max) {
+    return "expected at most " + NumberText(*parameter.max) + ", got " +
+           Quoted(value);
+  }
+  return std::nullopt;
+}
+
+Fault CheckPath(const Json& value) {
+  constexpr size_t kLongestPath = 4096;
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.empty() || text.size() > kLongestPath ||
+      text.find('\0') != std::string::npos) {
+    return "expected a path, got " + Quoted(value);
+  }
+  return std::nullopt;
+}
+
+Fault CheckText(const Parameter& parameter, const Type& type,
+                const Json& value) {
+  if (!value.is_string()) {
+    std::string fault = "expected text, got " + Quoted(value);
+    if (value.is_primitive()) fault += " (write it in quotes)";
+    return fault;
+  }
+  const auto& text = value.get_ref<const std::string&>();
+  if (RefName(value)) return "expected text, got a reference " + Quoted(value);
+  if (text.starts_with("${") && text.ends_with("}")) {
+    return Quoted(value) + " was not substituted";
+  }
+  const std::vector<std::string>& choices = parameter.choices;
+  if (!choices.empty() &&
+      std::find(choices.begin(), choices.end(), text) == choices.end()) {
+    return "unknown value " + Quoted(value) + Hint(text, choices);
+  }
+  if (type.kind == Type::Kind::kPath) return CheckPath(value);
+  return std::nullopt;
+}
+
+// Checks text that `parse` understands.
+template <typename Parse>
+Fault CheckParsed(const Json& value, const Parse& parse,
+                  const std::string& expected) {
+  if (value.is_string() && parse(value.get_ref<const std::string&>())) {
+    return std::nullopt;
+  }
+  return "expected " + expected + ", got " + Quoted(value);
+}
+
+}  // namespace
+
+std::optional<std::string> CheckScalar(const Parameter& parameter,
+                                       const Type& type, const Json& value) {
+  switch (type.kind) {
+    case Type::Kind::kBool:
+      if (value.is_boolean()) return std::nullopt;
+      return "expected true or false, got " + Quoted(value);
+    case Type::Kind::kInt:
+    case Type::Kind::kFloat:
+      return CheckNumber(parameter, type, value);
+    case Type::Kind::kDuration:
+      return CheckParsed(value, ParseDuration,
+                         "a duration such as 90s, 10m or 2h");
+    case Type::Kind::kSize:
+      return CheckParsed(value, ParseBytes, "a size such as 512MiB or 2GiB");
+    case Type::Kind::kEvery:
+      return CheckParsed(value, ParseEvery,
+                         "'1 epoch', '100 steps' or a duration such as 10m");
+    default:
+      return CheckText(parameter, type, value);
+  }
+}
+
+}  // namespace epochd::catalogue

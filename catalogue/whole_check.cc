@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue/whole_check.h"
+
+#include <algorithm>
+#include <cctype>
+#include <set>
+#include <utility>
+
+#include "catalogue/component_form.h"
+#include "catalogue/parameters.h"
+#include "catalogue/references.h"
+#include "catalogue/type.h"
+
+namespace epochd::catalogue {
+namespace {
+
+// Splits at the first dot.
+std::pair<std::string_view, std::string_view> Split(std::string_view field) {
+  const size_t dot = field.find('.');
+  if (dot == std::string_view::npos) return {field, {}};
+  return {field.substr(0, dot), field.substr(dot + 1)};
+}
+
+bool IsEmpty(const Json& value) {
+  return value.is_null() || (value.is_array() && value.empty());
+}
+
+std::string PlainText(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// Puts parameters into a template such as `val/{name}`; nothing: one of them
+// is absent and has no default.
+std::optional<std::string> Filled(const std::string& pattern, const Use& use) {
+  std::string result;
+  size_t done = 0;
+  for (size_t at = pattern.find('{'); at != std::string::npos;
+       at = pattern.find('{', done)) {
+    const size_t end = pattern.find('}', at);
+    if (end == std::string::npos) break;
+    result += pattern.substr(done, at - done);
+    done = end + 1;
+    const Parameter* parameter =
+        FindParameter(*use.component, pattern.substr(at + 1, end - at - 1));
+    if (parameter == nullptr) return std::nullopt;
+    const Json* given = FindGiven(*parameter, *use.parameters);
+    const Json& value = given != nullptr ? *given : parameter->default_value;
+    if (!value.is_primitive() || value.is_null()) return std::nullopt;
+    result += PlainText(value);
+  }
+  return result + pattern.substr(done);
+}
+
+// A second loss of one name is numbered: `mse_2` is `mse` here.
+std::string WithoutNumber(const std::string& name) {
+  const size_t bar = name.rfind('_');
+  if (bar == std::string::npos || bar + 1 == name.size() || bar == 0) {
+    return name;
+  }
+  const bool is_number =
+      std::all_of(name.begin() + static_cast<ptrdiff_t>(bar) + 1, name.end(),
+                  [](unsigned char c) { return std::isdigit(c) != 0; });
+  return is_number ? name.substr(0, bar) : name;
+}
+
+}  // namespace
+
+void WholeCheck::AddDefaults(std::vector<Use>& uses) const {
+  std::set<std::string> kinds;
+  for (const Use& use : uses) kinds.insert(use.component->kind);
+  for (const Parameter& parameter : component_.parameters) {
+    if (FindGiven(parameter, experiment_) != nullptr) continue;
+    const std::optional<Form> form = ReadForm(parameter.default_value);
+    const Type type = ParseType(parameter.type);
+    if (!form || type.kind != Type::Kind::kComponent ||
+        kinds.contains(type.argument)) {
+      continue;
+    }
+    const Component* component = catalogue_.Find(type.argument, form->Name());
+    if (component == nullptr || form->parameters == nullptr) continue;
+    uses.push_back(
+        {component, form->parameters, AppendKey(root_, parameter.name)});
+  }
+}
+
+std::string WholeCheck::Task() const {
+  const Parameter* parameter = FindParameter(component_, "task");
+  if (parameter == nullptr) return "";
+  const Json* given = FindGiven(*parameter, experiment_);
+  const Json& task = given != nullptr ? *given : parameter->default_value;
+  return task.is_string() ? task.get<std::string>() : "";
+}
+
+const Json& WholeCheck::Followed(const Json& value) const {
+  const Json* at = &value;
+  // References in a circle are reported elsewhere.
+  for (int hops = 0; hops < 64; ++hops) {
+    const auto name = RefName(*at);
+    if (!name || !experiment_.contains(*name)) break;
+    at = &experiment_.at(*name);
+  }
+  return *at;
+}
+
+const Json* WholeCheck::Find(std::string_view field) const {
+  return Find(component_, experiment_, field);
+}
+
+const Json* WholeCheck::Find(const Component& component, const Json& parameters,
+                             std::string_view field) const {
+  const auto [key, rest] = Split(field);
+  const Parameter* parameter = FindParameter(component, key);
+  if (parameter == nullptr) return nullptr;
+  const Json* given = FindGiven(*parameter, parameters);
+  if (given == nullptr || rest.empty()) {
+    return given == nullptr || IsEmpty(*given) ? nullptr : given;
+  }
+  const Json& value = Followed(*given);
+  const Type type = ParseType(parameter->type);
+  if (type.kind == Type::Kind::kComponent) {
+    const std::optional<Form> form = ReadForm(value);
+    if (!form || form->parameters == nullptr) return nullptr;
+    const Component* inner = catalogue_.Find(type.argument, form->Name());
+    if (inner == nullptr) return nullptr;
+    return Find(*inner, *form->parameters, rest);
+  }
+  if (!value.is_object()) return nullptr;
+  const auto found = value.find(std::string(rest));
+  return found == value.end() || IsEmpty(*found) ? nullptr : &*found;
+}
+
+void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
+                            Findings& findings) const {
+  const std::string task = Task();
+  std::set<std::string> asked;
+  for (const Use& use : uses) {
+    for (const Need& need : use.component->needs) {
+      if (!need.tasks.empty() && std::find(need.tasks.begin(), need.tasks.end(),
+                                           task) == need.tasks.end()) {
+        continue;
+      }
+      const bool is_met = std::any_of(
+          need.any_of.begin(), need.any_of.end(), [&](const auto& field) {
+            return field.starts_with('.')
+                       ? Find(*use.component, *use.parameters,
+                              std::string_view(field).substr(1)) != nullptr
+                       : Find(field) != nullptr;
+          });
+      const std::string& first = need.any_of.front();
+      const bool is_own = first.starts_with('.');
+      const std::string field =
+          is_own ? use.field + first : root_ + "." + first;
+      if (is_met || !asked.insert(field).second) continue;
+      std::string description = "missing, " + use.component->name + " needs it";
+      if (!is_own) description += " (" + use.field + ")";
+      findings.Report(field, std::move(description));
+    }
+  }
+}
+
+void WholeCheck::CheckScores(const std::vector<Use>& uses,
+                             const std::vector<AskedScore>& asked,
+                             Findings& findings) const {
+  std::vector<std::string> known;
+  for (const Use& use : uses) {
+    for (const std::string& pattern : use.component->gives) {
+      if (pattern == "*") return;
+      const auto name = Filled(pattern, use);
+      if (name && std::find(known.begin(), known.end(), *name) == known.end()) {
+        known.push_back(*name);
+      }
+    }
+  }
+  // A catalogue that says nothing about scores.
+  if (known.empty()) return;
+  const Parameter* data = FindParameter(component_, "data");
+  for (const AskedScore& score : asked) {
+    const auto is_known = [&known](const std::string& name) {
+      return std::find(known.begin(), known.end(), name) != known.end();
+    };
+    if (!is_known(score.name) && !is_known(WithoutNumber(score.name))) {
+      findings.Report(score.field,
+                      "no loss, metric or hook of this experiment gives '" +
+                          score.name + "'" + Hint(score.name, known));
+      continue;
+    }
+    // What is measured on data that is not there never comes.
+    const std::string phase = score.name.substr(0, score.name.find('/'));
+    if (data == nullptr || phase == "train" ||
+        std::find(data->choices.begin(), data->choices.end(), phase) ==
+            data->choices.end()) {
+      continue;
+    }
+    if (Find("data." + phase) == nullptr) {
+      findings.Report(score.field, "'" + score.name + "' is measured on data." +
+                                       phase + ", which is not given");
+    }
+  }
+}
+
+}  // namespace epochd::catalogue

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What only the whole experiment shows, once every part was checked: whether
+// what a component needs is there, and whether a score that is asked for is
+// one that anything gives. Stateless.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "catalogue/catalogue.h"
+#include "catalogue/findings.h"
+
+namespace epochd::catalogue {
+
+// A component that the experiment uses, or would by default.
+struct Use {
+  const Component* component = nullptr;
+  // The mapping of its parameters; part of the experiment or the catalogue.
+  const Json* parameters = nullptr;
+  std::string field;
+};
+
+// A value of type `score`.
+struct AskedScore {
+  std::string field;
+  std::string name;
+};
+
+class WholeCheck {
+ public:
+  // All outlive the check.
+  WholeCheck(const Catalogue& catalogue, const Component& component,
+             const Json& experiment, const std::string& root)
+      : catalogue_(catalogue),
+        component_(component),
+        experiment_(experiment),
+        root_(root) {}
+
+  // Adds the components that stand in for what is not given: defaults of the
+  // experiment's parameters, unless one of that kind is used anyway.
+  void AddDefaults(std::vector<Use>& uses) const;
+  void CheckNeeds(const std::vector<Use>& uses, Findings& findings) const;
+  void CheckScores(const std::vector<Use>& uses,
+                   const std::vector<AskedScore>& asked,
+                   Findings& findings) const;
+
+ private:
+  std::string Task() const;
+  // Finds the value at a field like `trainer.training_criterion`, under any
+  // alias and behind any reference; nullptr: there is none.
+  const Json* Find(std::string_view field) const;
+  const Json* Find(const Component& component, const Json& parameters,
+                   std::string_view field) const;
+  const Json& Followed(const Json& value) const;
+
+  const Catalogue& catalogue_;
+  const Component& component_;
+  const Json& experiment_;
+  const std::string& root_;
+};
+
+}  // namespace epochd::catalogue

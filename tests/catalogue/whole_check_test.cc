@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a valid part may lack beside the others.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "catalogue/catalogue.h"
+#include "tests/catalogue/fixture.h"
+
+namespace epochd::catalogue {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+Json Good() {
+  return Json::parse(R"({
+    "model": {"type": "MLP", "in_features": 64, "out_features": 10},
+    "data": {"train": {"type": "Digits", "file": "d"},
+             "val": {"type": "Digits", "file": "d"}},
+    "loss": {"type": "CrossEntropy"},
+    "metrics": [{"type": "Accuracy"}],
+    "optimizer": {"type": "AdamW"},
+    "trainer": {"type": "EpochTrainer", "epochs": 3}})");
+}
+
+// Of the good experiment after a JSON merge patch.
+std::vector<std::string> Lines(const std::string& patch,
+                               const Catalogue& catalogue = Fixture()) {
+  Json experiment = Good();
+  experiment.merge_patch(Json::parse(patch));
+  std::vector<std::string> lines;
+  for (const Violation& violation :
+       Validate(catalogue, experiment).violations) {
+    lines.push_back(violation.field + ": " + violation.description);
+  }
+  return lines;
+}
+
+TEST(Needs, AreMissedWithTheFieldAndWhoNeedsIt) {
+  EXPECT_THAT(Lines("{}"), IsEmpty());
+  EXPECT_THAT(
+      Lines(R"({"loss": null, "optimizer": null, "data": {"train": null}})"),
+      ElementsAre("experiment.data.train: missing, TrainingRunner needs it "
+                  "(experiment.runner)",
+                  "experiment.loss: missing, TrainingRunner needs it "
+                  "(experiment.runner)",
+                  "experiment.optimizer: missing, TrainingRunner needs it "
+                  "(experiment.runner)"));
+}
+
+TEST(Needs, AreMetByAnAliasAnAlternativeOrTheComponentItself) {
+  EXPECT_THAT(Lines(R"({"loss": null, "criterion": {"type": "CrossEntropy"}})"),
+              IsEmpty());
+  EXPECT_THAT(Lines(R"({"loss": null, "ce": {"type": "CrossEntropy"},
+                        "trainer": {"training_criterion": "${ref:ce}"}})"),
+              IsEmpty());
+  EXPECT_THAT(Lines(R"({"loss": null, "trainer": null, "loop": {
+                          "_target": "EpochTrainer",
+                          "params": {"epochs": 1, "training_criterion":
+                                     {"type": "CrossEntropy"}}},
+                        "trainer": "${ref:loop}"})"),
+              IsEmpty());
+  EXPECT_THAT(Lines(R"({"optimizer": null, "training_runner": {
+                          "type": "TrainingRunner",
+                          "optimizer": {"type": "SGD", "lr": 1}}})"),
+              IsEmpty());
+}
+
+TEST(Needs, CountForTheirTasksAlone) {
+  EXPECT_THAT(Lines(R"({"loss": null, "optimizer": null, "task": "validate",
+                        "data": {"train": null}})"),
+              IsEmpty());
+}
+
+TEST(Needs, OfADefaultDoNotCountWhereAnotherOfItsKindIsUsed) {
+  EXPECT_THAT(Lines(R"({"loss": null, "optimizer": null, "runner": {
+                  "type": "GanTrainingRunner",
+                  "d_loss": {"type": "RaGanDiscriminatorLoss"},
+                  "g_loss": {"type": "RaGanGeneratorLoss"}}})"),
+              IsEmpty());
+}
+
+TEST(Scores, AreThoseThatSomethingGives) {
+  for (const char* name : {"train/loss", "val/loss", "val/accuracy",
+                           "val/cross_entropy", "train/cross_entropy_2"}) {
+    EXPECT_THAT(
+        Lines(std::string(R"({"monitor": {"metric": ")") + name + "\"}}"),
+        IsEmpty())
+        << name;
+  }
+  EXPECT_THAT(Lines(R"({"monitor": {"metric": "val/acuracy"}})"),
+              ElementsAre("experiment.monitor.metric: no loss, metric or hook "
+                          "of this experiment gives 'val/acuracy', did you "
+                          "mean 'val/accuracy'?"));
+  EXPECT_THAT(Lines(R"({"monitor": {"metric": "val/psnr"}})"),
+              ElementsAre("experiment.monitor.metric: no loss, metric or hook "
+                          "of this experiment gives 'val/psnr', known are "
+                          "train/cross_entropy, val/cross_entropy, "
+                          "val/accuracy, test/accuracy, train/loss, val/loss"));
+}
+
+TEST(Scores, FollowTheNamesThatParametersGive) {
+  EXPECT_THAT(Lines(R"({"metrics": [{"type": "Accuracy", "name": "top"}],
+                        "monitor": {"metric": "val/top"}})"),
+              IsEmpty());
+  EXPECT_THAT(Lines(R"({"metrics": [{"type": "Accuracy", "name": "top"}],
+                        "monitor": {"metric": "val/accuracy"}})")
+                  .size(),
+              1u);
+}
+
+TEST(Scores, OfDataThatIsNotThereNeverCome) {
+  EXPECT_THAT(Lines(R"({"data": {"val": null},
+                        "monitor": {"metric": "val/accuracy"}})"),
+              ElementsAre("experiment.monitor.metric: 'val/accuracy' is "
+                          "measured on data.val, which is not given"));
+}
+
+TEST(Scores, OfSomethingThatOnlyTheRunTellsAreNotRefused) {
+  Catalogue catalogue = Fixture();
+  for (Component& component : catalogue.components) {
+    if (component.name == "CrossEntropy") component.gives = {"*"};
+  }
+  EXPECT_THAT(Lines(R"({"monitor": {"metric": "val/anything"}})", catalogue),
+              IsEmpty());
+  // A catalogue of a version that declared none.
+  for (Component& component : catalogue.components) component.gives.clear();
+  EXPECT_THAT(Lines(R"({"monitor": {"metric": "val/anything"}})", catalogue),
+              IsEmpty());
+}
+
+}  // namespace
+}  // namespace epochd::catalogue

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/trainer/experiment_file.h"
+
+#include <fstream>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::trainer {
+
+void WriteExperiment(const std::string& path,
+                     const catalogue::Catalogue& catalogue,
+                     const std::string& experiment_json) {
+  const catalogue::Json experiment =
+      catalogue::Resolve(catalogue, catalogue::Json::parse(experiment_json));
+  std::ofstream file(path);
+  file << catalogue::Json{{"experiment", experiment}}.dump(2) << '\n';
+  file.flush();
+  if (!file) {
+    throw engine::Error(engine::ErrorKind::kInfrastructure,
+                        "storage: \"" + path + "\" cannot be written");
+  }
+}
+
+}  // namespace epochd::trainer
