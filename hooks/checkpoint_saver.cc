@@ -5,8 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <filesystem>
+#include <system_error>
+#include <thread>
+#include <utility>
 
-#include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/loop/trainer.h"
@@ -15,6 +17,11 @@ namespace epochd::hooks {
 namespace {
 
 using Clock = std::chrono::steady_clock;
+using engine::CheckpointWriter;
+using engine::Json;
+using engine::TrainerContext;
+
+constexpr int kTriesOfTheLast = 3;
 
 std::string FolderName(const engine::Position& position) {
   char name[96];
@@ -36,19 +43,88 @@ std::string FolderName(const engine::Position& position) {
 void CheckpointSaver::AttachToTrainer(engine::Trainer& trainer) {
   if (trainer.environment().output_dir.empty()) return;
   trainer_ = &trainer;
-  trainer.on_training_began.Bind(
-      [this](engine::TrainerContext&) { last_save_ = Clock::now(); });
+  folder_ = trainer.environment().output_dir + "/checkpoints";
+  monitor_ = trainer.monitor();
+  if (!options_.monitor.empty()) {
+    monitor_.metric = options_.monitor;
+    monitor_.higher_is_better = options_.higher_is_better;
+  }
+  trainer.on_training_began.Bind([this](TrainerContext&) { Begin(); });
+  trainer.on_stop_check.Bind([this](TrainerContext& context) {
+    if (context.is_mid_epoch) Judge(context);
+  });
   trainer.on_step_boundary.Bind(
-      [this](engine::TrainerContext& context) { AtStep(context); });
+      [this](TrainerContext& context) { AtStep(context); });
   trainer.on_epoch_committed.Bind(
-      [this](engine::TrainerContext& context) { AtEpoch(context); });
-  trainer.on_training_ended.Bind([this](engine::TrainerContext& context) {
-    Save(context, /*after_epoch=*/false);
+      [this](TrainerContext& context) { AtEpoch(context); });
+  trainer.on_training_ended.Bind([this](TrainerContext& context) {
+    if (options_.save_last) {
+      SaveLast(context, /*has_scores=*/false);
+    } else if (writer_) {
+      Collect(writer_->Wait());
+    }
     RemoveOld();
   });
 }
 
-void CheckpointSaver::AtStep(engine::TrainerContext& context) {
+void CheckpointSaver::AttachToValidation(engine::ValidationRunner& runner) {
+  // A long validation must not keep what was saved before it a secret.
+  runner.on_post_step.Bind([this](engine::RunnerContext&) {
+    if (may_have_news_) Collect(writer_->Poll());
+  });
+}
+
+void CheckpointSaver::OnException(TrainerContext& context,
+                                  const std::exception& cause) {
+  if (!options_.save_on_exception || trainer_ == nullptr ||
+      dynamic_cast<const engine::Interruption*>(&cause) != nullptr) {
+    return;
+  }
+  if (trainer_->environment().communicator->world_size() > 1) {
+    trainer_->events().Notice(
+        "warning",
+        "CheckpointSaver: save_on_exception: with several ranks nothing can "
+        "be saved once one of them failed");
+    return;
+  }
+  // Gradients of a group that was not done are lost with it.
+  context.can_save = true;
+  Save(context, /*has_scores=*/false);
+}
+
+void CheckpointSaver::Finalize(TrainerContext&, engine::RunResult) {
+  if (writer_) Collect(writer_->Wait());
+}
+
+void CheckpointSaver::Begin() {
+  last_save_ = Clock::now();
+  if (!trainer_->is_main_rank()) return;
+  retention_.emplace(engine::Retention::Options{
+      .keep_last = options_.keep_last,
+      .keep_best = options_.keep_best,
+      .higher_is_better = monitor_.higher_is_better});
+  for (const std::string& path : trainer_->environment().earlier_checkpoints) {
+    const auto info = engine::ReadCheckpointInfo(path);
+    engine::Retention::Item item{.path = path, .is_broken = !info};
+    if (info && info->scores.contains(monitor_.metric)) {
+      item.score = engine::ToNumber(info->scores.at(monitor_.metric));
+    }
+    std::error_code ignored;
+    item.is_pinned =
+        std::filesystem::equivalent(path, trainer_->resumed_from(), ignored);
+    retention_->Add(std::move(item));
+  }
+  removal_waits_ = !retention_->items().empty();
+}
+
+bool CheckpointSaver::IsDue(std::optional<int64_t> every, int64_t done) const {
+  return every && done >= options_.begin &&
+         (done - options_.begin) % *every == 0;
+}
+
+void CheckpointSaver::AtStep(TrainerContext& context) {
+  if (may_have_news_) Collect(writer_->Poll());
+  if (removal_waits_) RemoveOld();
   const int64_t step = trainer_->position().step;
   if (options_.every_seconds && trainer_->is_main_rank() &&
       std::chrono::duration<double>(Clock::now() - last_save_).count() >=
@@ -57,131 +133,276 @@ void CheckpointSaver::AtStep(engine::TrainerContext& context) {
     trainer_->WishForCheckpoint();
     last_save_ = Clock::now();
   }
-  if (context.ending || trainer_->checkpoint_wanted() ||
-      (options_.every_steps && step % *options_.every_steps == 0)) {
-    Save(context, /*after_epoch=*/false);
+  // A validation within the epoch, of these very weights.
+  const bool has_scores = context.is_mid_epoch && judged_at_ == step;
+  const bool is_best = has_scores && is_best_ && options_.keep_best != 0;
+  if (context.ending) {
+    SaveLast(context, has_scores);
+  } else if (trainer_->checkpoint_wanted() || is_best ||
+             IsDue(options_.every_steps, step)) {
+    Save(context, has_scores);
   }
 }
 
-void CheckpointSaver::AtEpoch(engine::TrainerContext& context) {
-  const int64_t done = trainer_->position().epoch;
-  const bool is_due =
-      options_.every_epochs && done % *options_.every_epochs == 0;
-  const bool is_best = context.is_best && options_.keep_best > 0;
-  if (is_due || is_best || context.ending || trainer_->checkpoint_wanted()) {
-    Save(context, /*after_epoch=*/true);
+void CheckpointSaver::AtEpoch(TrainerContext& context) {
+  if (may_have_news_) Collect(writer_->Poll());
+  Judge(context);
+  const bool is_best = is_best_ && options_.keep_best != 0;
+  if (context.ending && trainer_->is_stopping()) {
+    SaveLast(context, /*has_scores=*/true);
+  } else if (IsDue(options_.every_epochs, trainer_->position().epoch) ||
+             is_best || (context.ending && options_.save_last) ||
+             trainer_->checkpoint_wanted()) {
+    Save(context, /*has_scores=*/true);
   }
   RemoveOld();
 }
 
-void CheckpointSaver::Save(const engine::TrainerContext& context,
-                           bool after_epoch) {
-  const engine::Position& position = trainer_->position();
-  const std::string path = trainer_->environment().output_dir +
-                           "/checkpoints/" + FolderName(position);
-  if (path == newest_) return;
-  const engine::Snapshot snapshot = trainer_->TakeSnapshot();
-  newest_ = path;
-  last_save_ = Clock::now();
-  if (!trainer_->is_main_rank()) return;
-  engine::SavedCheckpoint written;
-  try {
-    written = engine::WriteCheckpoint(path, snapshot);
-  } catch (const engine::Error& error) {
-    trainer_->events().Notice(
-        "warning", std::string("a checkpoint was not saved, the training goes "
-                               "on: ") +
-                       error.what());
+void CheckpointSaver::Judge(const TrainerContext& context) {
+  judged_at_ = trainer_->position().step;
+  if (options_.monitor.empty()) {
+    score_ = context.monitored;
+    is_best_ = context.is_best;
     return;
   }
-  engine::Json metrics = engine::Json::object();
-  if (after_epoch) {
+  score_.reset();
+  is_best_ = false;
+  const double* value = engine::FindScore(context.scores, options_.monitor);
+  if (value == nullptr) return;
+  score_ = *value;
+  is_best_ = monitor_.Update(*value, context.epoch);
+}
+
+void CheckpointSaver::Save(const TrainerContext& context, bool has_scores) {
+  if (!context.can_save) {
+    // At the next place where it can be.
+    trainer_->WishForCheckpoint();
+    return;
+  }
+  const engine::Position& position = trainer_->position();
+  const std::string path = folder_ + "/" + FolderName(position);
+  if (path == newest_) return;
+  // Before a snapshot is taken: it holds its own place.
+  newest_ = path;
+  if (writer_) Collect(writer_->Wait());
+  engine::Snapshot snapshot = trainer_->TakeSnapshot();
+  last_save_ = Clock::now();
+  if (!trainer_->is_main_rank()) return;
+  Json metrics = Json::object();
+  if (has_scores) {
     for (const auto& [name, value] : context.scores) {
       metrics[name] = engine::FromNumber(value);
     }
   }
-  Saved saved{.path = path};
-  if (after_epoch && context.monitored) saved.monitored = *context.monitored;
-  saved.event = trainer_->events().Emit(
-      "checkpoint_saved",
+  // Those of an earlier epoch are not this checkpoint's.
+  snapshot.json["scores"] = metrics;
+  pending_ = Pending{
       {{"path", path},
-       {"epoch", after_epoch ? position.epoch : position.epoch + 1},
+       {"epoch", position.batch == 0 ? position.epoch : position.epoch + 1},
        {"step", position.step},
        {"batch", position.batch},
-       {"best", after_epoch && context.is_best},
-       {"bytes", written.bytes},
-       {"manifest_sha256", written.manifest_sha256},
+       {"best", has_scores && is_best_},
        {"metrics", metrics},
-       {"world_size", trainer_->environment().communicator->world_size()}});
-  saved_.push_back(std::move(saved));
+       {"world_size", trainer_->environment().communicator->world_size()}},
+      {.path = path}};
+  if (has_scores && score_) pending_->item.score = *score_;
+  if (!writer_) writer_ = std::make_unique<CheckpointWriter>();
+  writer_->Start(path, std::move(snapshot));
+  may_have_news_ = true;
+  if (!options_.asynchronous) Collect(writer_->Wait());
+}
+
+void CheckpointSaver::SaveLast(const TrainerContext& context, bool has_scores) {
+  Save(context, has_scores);
+  std::string problem;
+  for (int tries = 1; writer_ != nullptr; ++tries) {
+    auto result = writer_->Wait();
+    may_have_news_ = false;
+    if (result) problem = result->error;
+    if (result && problem.empty()) Committed(result->saved);
+    if (!pending_ || tries >= kTriesOfTheLast) break;
+    // It failed, now or before.
+    std::this_thread::sleep_for(options_.retry_wait);
+    writer_->Retry();
+  }
+  if (!pending_) problem.clear();
+  // Ranks end alike.
+  problem = trainer_->environment().communicator->Gather(problem).front();
+  if (problem.empty()) return;
+  throw engine::Error(
+      engine::ErrorKind::kInfrastructure,
+      "checkpoint: the last one of this run was not saved, older ones are as "
+      "they were: " +
+          problem);
+}
+
+void CheckpointSaver::Collect(std::optional<CheckpointWriter::Result> result) {
+  if (!result) return;
+  may_have_news_ = false;
+  if (result->error.empty()) {
+    Committed(result->saved);
+  } else {
+    Failed(result->error);
+  }
+}
+
+void CheckpointSaver::Committed(const engine::SavedCheckpoint& saved) {
+  failures_ = 0;
+  Pending pending = std::move(*pending_);
+  pending_.reset();
+  pending.event["bytes"] = saved.bytes;
+  pending.event["manifest_sha256"] = saved.manifest_sha256;
+  pending.item.event =
+      trainer_->events().Emit("checkpoint_saved", std::move(pending.event));
+  retention_->Add(std::move(pending.item));
+  try {
+    const auto name = [](const std::string& path) {
+      return std::filesystem::path(path).filename().string();
+    };
+    engine::PointAt(folder_, "last", name(saved.path));
+    const std::string best = retention_->Best();
+    if (best.starts_with(folder_ + "/")) {
+      engine::PointAt(folder_, "best", name(best));
+    }
+  } catch (const engine::Error& error) {
+    trainer_->events().Notice("warning", error.what());
+  }
+  removal_waits_ = true;
   RemoveOld();
 }
 
-bool CheckpointSaver::IsKept(size_t index) const {
-  const auto count = static_cast<int64_t>(saved_.size());
-  const int64_t keep_last = std::max<int64_t>(options_.keep_last, 1);
-  if (static_cast<int64_t>(index) >= count - keep_last) return true;
-  const double own = saved_[index].monitored;
-  if (std::isnan(own)) return false;
-  // Counts those that are better; among equals the older one is kept.
-  int64_t better = 0;
-  for (size_t i = 0; i < saved_.size(); ++i) {
-    const double other = saved_[i].monitored;
-    if (i == index || std::isnan(other)) continue;
-    if (trainer_->monitor().IsBetter(other, own) ||
-        (other == own && i < index)) {
-      ++better;
-    }
+void CheckpointSaver::Failed(const std::string& problem) {
+  ++failures_;
+  if (options_.give_up_after > 0 && failures_ >= options_.give_up_after) {
+    throw engine::Error(engine::ErrorKind::kInfrastructure,
+                        "checkpoint: " + std::to_string(failures_) +
+                            " saves in a row failed, the last one: " + problem);
   }
-  return better < options_.keep_best;
+  trainer_->events().Notice(
+      "warning",
+      "a checkpoint was not saved, the training goes on: " + problem);
 }
 
 void CheckpointSaver::RemoveOld() {
-  bool newer_is_recorded = false;
-  for (size_t i = saved_.size(); i-- > 0;) {
-    if (IsKept(i)) {
-      newer_is_recorded |= trainer_->events().IsRecorded(saved_[i].event);
+  if (!retention_) return;
+  const size_t before = retention_->items().size();
+  const std::vector<std::string> removable = retention_->TakeRemovable(
+      [this](int64_t event) { return trainer_->events().IsRecorded(event); });
+  for (const std::string& path : removable) {
+    std::error_code error;
+    std::filesystem::remove_all(path, error);
+    if (error) {
+      retention_->PutBack(path);
       continue;
     }
-    if (!newer_is_recorded) continue;
-    std::error_code error;
-    std::filesystem::remove_all(saved_[i].path, error);
-    if (error) continue;
-    trainer_->events().Emit("checkpoint_removed", {{"path", saved_[i].path}});
-    saved_.erase(saved_.begin() + static_cast<std::ptrdiff_t>(i));
+    trainer_->events().Emit("checkpoint_removed", {{"path", path}});
   }
+  // Asks again only where a record may still come.
+  removal_waits_ = retention_->items().size() == before && before > 1;
+}
+
+nlohmann::ordered_json CheckpointSaver::State() const {
+  Json state = {{"path", std::filesystem::path(newest_).filename().string()}};
+  if (!options_.monitor.empty()) {
+    state["monitor"] = {{"metric", monitor_.metric},
+                        {"value", engine::FromNumber(monitor_.best)},
+                        {"epoch", monitor_.best_epoch}};
+  }
+  return state;
+}
+
+void CheckpointSaver::LoadState(const nlohmann::ordered_json& state) {
+  auto best = state.find("monitor");
+  // Another monitor begins anew.
+  if (best == state.end() || options_.monitor.empty() ||
+      best->value("metric", "") != options_.monitor) {
+    return;
+  }
+  monitor_.best = engine::ToNumber(best->at("value"));
+  monitor_.best_epoch = best->value("epoch", int64_t{-1});
 }
 
 engine::Entry<engine::Hook> CheckpointSaverEntry() {
-  return {{.kind = "hook",
-           .name = "CheckpointSaver",
-           .aliases = {"PyTorchModelSaver"},
-           .help = "saves checkpoints; stands in for the job's `checkpoints`",
-           .parameters = {{.name = "every",
-                           .type = "every",
-                           .default_value = "1 epoch",
-                           .help = "n epochs, n steps or a duration"},
-                          {.name = "keep_last",
-                           .type = "int",
-                           .default_value = 3,
-                           .min = 1,
-                           .help = "newest ones that are kept"},
-                          {.name = "keep_best",
-                           .type = "int",
-                           .default_value = 1,
-                           .min = 0,
-                           .help = "best ones that are kept beside them"}}},
-          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-            const std::string text = params.String("every");
-            const auto every = catalogue::ParseEvery(text);
-            if (!every) params.Fail("every", "\"" + text + "\"");
-            return std::make_shared<CheckpointSaver>(
-                CheckpointSaver::Options{.every_epochs = every->epochs,
-                                         .every_steps = every->steps,
-                                         .every_seconds = every->seconds,
-                                         .keep_last = params.Int("keep_last"),
-                                         .keep_best = params.Int("keep_best")});
-          }};
+  return {
+      {.kind = "hook",
+       .name = "CheckpointSaver",
+       .aliases = {"PyTorchModelSaver", "CheckpointHook", "ModelCheckpoint"},
+       .help = "saves checkpoints; stands in for the job's `checkpoints`",
+       .parameters =
+           {{.name = "every",
+             .type = "every",
+             .default_value = "1 epoch",
+             .help = "n epochs, n steps or a duration"},
+            {.name = "begin",
+             .type = "int",
+             .default_value = 0,
+             .min = 0,
+             .aliases = {"save_begin"},
+             .help = "epoch or step, as `every` counts, of the first one"},
+            {.name = "keep_last",
+             .type = "int",
+             .default_value = 3,
+             .min = -1,
+             .aliases = {"max_keep_ckpts"},
+             .help = "newest ones that are kept, 1 or more; -1: all"},
+            {.name = "keep_best",
+             .type = "int",
+             .default_value = 1,
+             .min = -1,
+             .aliases = {"save_top_k"},
+             .help = "best ones that are kept beside them; -1: all"},
+            {.name = "monitor",
+             .type = "string",
+             .help = "score of the best, such as val/accuracy; the "
+                     "experiment's by default"},
+            {.name = "mode",
+             .type = "string",
+             .default_value = "min",
+             .choices = {"min", "max"},
+             .help = "what is best of `monitor`"},
+            {.name = "save_last",
+             .type = "bool",
+             .default_value = true,
+             .help = "when the training is done; one that is stopped is "
+                     "always saved"},
+            {.name = "save_on_exception",
+             .type = "bool",
+             .default_value = false,
+             .help = "when the training fails by itself; one rank only"},
+            {.name = "asynchronous",
+             .type = "bool",
+             .default_value = true,
+             .help = "write beside the training"},
+            {.name = "give_up_after",
+             .type = "int",
+             .default_value = 5,
+             .min = 0,
+             .help = "saves that fail in a row and end the training; 0: "
+                     "none do"}}},
+      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+        const std::string text = params.String("every");
+        const auto every = catalogue::ParseEvery(text);
+        if (!every) params.Fail("every", "\"" + text + "\"");
+        if (params.Int("keep_last") == 0) {
+          params.Fail("keep_last",
+                      "0 would keep nothing to go on from; 1 or more, or -1 "
+                      "for all, is accepted");
+        }
+        CheckpointSaver::Options options;
+        options.every_epochs = every->epochs;
+        options.every_steps = every->steps;
+        options.every_seconds = every->seconds;
+        options.begin = params.Int("begin");
+        options.keep_last = params.Int("keep_last");
+        options.keep_best = params.Int("keep_best");
+        options.monitor = params.OptionalString("monitor").value_or("");
+        options.higher_is_better = params.String("mode") == "max";
+        options.save_last = params.Bool("save_last");
+        options.save_on_exception = params.Bool("save_on_exception");
+        options.asynchronous = params.Bool("asynchronous");
+        options.give_up_after = params.Int("give_up_after");
+        return std::make_shared<CheckpointSaver>(std::move(options));
+      }};
 }
 
 }  // namespace epochd::hooks

@@ -5,7 +5,9 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <set>
 
 #include "tests/worker/engine/digits_run.h"
@@ -23,6 +25,7 @@ std::set<std::string> Folders(const std::string& output) {
   std::error_code error;
   for (const auto& each :
        fs::directory_iterator(output + "/checkpoints", error)) {
+    if (each.is_symlink()) continue;
     names.insert(each.path().filename());
   }
   return names;
@@ -109,7 +112,10 @@ TEST(CheckpointSaverTest, GoesOnWhenTheDiskIsFull) {
                        before.rlim_max};
     setrlimit(RLIMIT_FSIZE, &limit);
   });
-  Train(run, {.every_epochs = 1, .keep_last = 5, .keep_best = 0});
+  Train(run, {.every_epochs = 1,
+              .keep_last = 5,
+              .keep_best = 0,
+              .asynchronous = false});
   setrlimit(RLIMIT_FSIZE, &before);
   EXPECT_EQ(Folders(output.path()),
             std::set<std::string>{"epoch-0002-step-000024"});
@@ -129,6 +135,250 @@ TEST(CheckpointSaverTest, TellsWhatIsInTheFolder) {
   EXPECT_EQ(saved[0]["metrics"]["val/accuracy"],
             snapshot.json["scores"]["val/accuracy"]);
   EXPECT_GT(saved[0]["bytes"].get<int64_t>(), 0);
+}
+
+// The epochs whose folders are left.
+std::set<int64_t> Epochs(const std::string& output) {
+  std::set<int64_t> epochs;
+  for (const auto& each : engine::ListCheckpoints(output + "/checkpoints")) {
+    epochs.insert(each.epoch);
+  }
+  return epochs;
+}
+
+std::string Link(const std::string& output, const std::string& name) {
+  return fs::read_symlink(output + "/checkpoints/" + name);
+}
+
+// Makes the monitored score of each epoch what the list says.
+void Script(engine::TestRun& run, std::vector<double> scores) {
+  run.trainer().on_epoch_finished.Bind(
+      [scores](engine::TrainerContext& context) {
+        for (auto& [name, value] : context.scores) {
+          if (name == "train/loss") {
+            value = scores[static_cast<size_t>(context.epoch)];
+          }
+        }
+      });
+}
+
+CheckpointSaver::Options ByLoss(int64_t keep_last, bool higher) {
+  CheckpointSaver::Options options;
+  options.keep_last = keep_last;
+  options.monitor = "train/loss";
+  options.higher_is_better = higher;
+  return options;
+}
+
+TEST(CheckpointSaverTest, Case57FirstNanIsNotTheBest) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(4), output.path());
+  Script(run, {std::nan(""), 8, 7, 5});
+  Train(run, ByLoss(1, false));
+  EXPECT_EQ(Link(output.path(), "best"), "epoch-0004-step-000048");
+}
+
+TEST(CheckpointSaverTest, Case58TheEarliestOfEqualsStaysTheBest) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(3), output.path());
+  Script(run, {.5, .7, .7});
+  Train(run, ByLoss(1, true));
+  EXPECT_EQ(Link(output.path(), "best"), "epoch-0002-step-000024");
+  EXPECT_EQ(Epochs(output.path()), (std::set<int64_t>{2, 3}));
+}
+
+TEST(CheckpointSaverTest, Case60TheBestIsNamedByItsOwnEpochBesideTheLast) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(4), output.path());
+  Script(run, {4, 1, 3, 2});
+  Train(run, ByLoss(1, false));
+  EXPECT_EQ(Link(output.path(), "best"), "epoch-0002-step-000024");
+  EXPECT_EQ(Link(output.path(), "last"), "epoch-0004-step-000048");
+}
+
+// A second attempt that goes on from the newest checkpoint of a first.
+struct SecondAttempt {
+  SecondAttempt(const std::string& first, const std::string& output, int epochs)
+      : run(engine::DigitsExperiment(epochs), output, nullptr,
+            [&] {
+              std::vector<std::string> paths;
+              for (const auto& each :
+                   engine::ListCheckpoints(first + "/checkpoints")) {
+                paths.push_back(each.path);
+              }
+              return paths;
+            }()),
+        from(run.trainer().environment().earlier_checkpoints.back()) {}
+  void Train(CheckpointSaver::Options options) {
+    run.trainer().AddHook(std::make_shared<CheckpointSaver>(options));
+    run.trainer().Restore(engine::ReadCheckpoint(from));
+    run.trainer().Run();
+  }
+  engine::TestRun run;
+  std::string from;
+};
+
+TEST(CheckpointSaverTest, Case61OneBestIsLeftAfterAnInterruption) {
+  const engine::TempFolder first;
+  {
+    engine::TestRun run(engine::DigitsExperiment(3), first.path());
+    Script(run, {4, 2, 3});
+    Train(run, ByLoss(1, false));
+  }
+  const engine::TempFolder second;
+  SecondAttempt attempt(first.path(), second.path(), 5);
+  Script(attempt.run, {0, 0, 0, 3.5, 1});
+  attempt.Train(ByLoss(1, false));
+  // Of the first only what the second went on from.
+  EXPECT_EQ(Epochs(first.path()), std::set<int64_t>{3});
+  EXPECT_EQ(Epochs(second.path()), std::set<int64_t>{5});
+  EXPECT_EQ(Link(second.path(), "best"), "epoch-0005-step-000060");
+  const engine::Snapshot last =
+      engine::ReadCheckpoint(second / "checkpoints/last");
+  EXPECT_EQ(last.json["hooks"]["CheckpointSaver"]["monitor"]["value"], 1.0);
+}
+
+TEST(CheckpointSaverTest, Case67LeavesFoldersOfOthersAlone) {
+  const engine::TempFolder first;
+  {
+    engine::TestRun run(engine::DigitsExperiment(4), first.path());
+    Train(run, {.every_epochs = 2, .keep_last = 2, .keep_best = 0});
+  }
+  EXPECT_EQ(Epochs(first.path()), (std::set<int64_t>{2, 4}));
+  // Of the same job: adopted, but for the one that it goes on from.
+  const engine::TempFolder second;
+  SecondAttempt attempt(first.path(), second.path(), 8);
+  attempt.Train({.every_epochs = 2, .keep_last = 2, .keep_best = 0});
+  EXPECT_EQ(Epochs(first.path()), std::set<int64_t>{4});
+  EXPECT_EQ(Epochs(second.path()), (std::set<int64_t>{6, 8}));
+  EXPECT_EQ(attempt.run.sink.Of("checkpoint_removed").size(), 1u);
+  // Of another job: never touched.
+  const engine::TempFolder third;
+  engine::TestRun other(engine::DigitsExperiment(8), third.path());
+  other.trainer().AddHook(std::make_shared<CheckpointSaver>(
+      CheckpointSaver::Options{.keep_last = 1, .keep_best = 0}));
+  other.trainer().Restore(engine::ReadCheckpoint(second / "checkpoints/last"));
+  other.trainer().Run();
+  EXPECT_EQ(Epochs(second.path()), (std::set<int64_t>{6, 8}));
+}
+
+TEST(CheckpointSaverTest, Case65KeepsTheOldOneWhenTheNextCannotBeWritten) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(2), output.path());
+  signal(SIGXFSZ, SIG_IGN);
+  rlimit before;
+  getrlimit(RLIMIT_FSIZE, &before);
+  run.trainer().on_epoch_finished.Bind([&](engine::TrainerContext& context) {
+    if (context.epoch == 0) return;
+    const rlimit limit{1024, before.rlim_max};
+    setrlimit(RLIMIT_FSIZE, &limit);
+  });
+  CheckpointSaver::Options options{
+      .keep_last = 1, .keep_best = 0, .asynchronous = false};
+  options.retry_wait = std::chrono::milliseconds(1);
+  // The last one is what a run is for: that it is missing is no success.
+  try {
+    Train(run, options);
+    ADD_FAILURE() << "ended as if all were saved";
+  } catch (const engine::Error& error) {
+    EXPECT_EQ(error.kind(), engine::ErrorKind::kInfrastructure);
+    EXPECT_NE(std::string(error.what()).find("epoch-0002"), std::string::npos);
+  }
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_EQ(Epochs(output.path()), std::set<int64_t>{1});
+  EXPECT_NO_THROW(engine::ReadCheckpoint(output / "checkpoints/last"));
+}
+
+TEST(CheckpointSaverTest, EndsATrainingWhoseSavesKeepFailing) {
+  const engine::TempFolder output;
+  std::ofstream(output / "checkpoints") << "no folder";
+  engine::TestRun run(engine::DigitsExperiment(9), output.path());
+  CheckpointSaver::Options options{.asynchronous = false, .give_up_after = 3};
+  try {
+    Train(run, options);
+    ADD_FAILURE() << "went on";
+  } catch (const engine::Error& error) {
+    EXPECT_NE(std::string(error.what()).find("3 saves in a row failed"),
+              std::string::npos);
+  }
+  EXPECT_EQ(run.trainer().position().epoch, 3);
+  EXPECT_EQ(run.sink.Of("notice").size(), 2u);
+}
+
+TEST(CheckpointSaverTest, Case68ACheckpointKnowsItsOwnPlace) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(3), output.path());
+  Train(run, {.keep_last = -1});
+  const auto all = engine::ListCheckpoints(output / "checkpoints");
+  ASSERT_EQ(all.size(), 3u);
+  for (const auto& each : all) {
+    EXPECT_EQ(engine::ReadCheckpoint(each.path)
+                  .json["hooks"]["CheckpointSaver"]["path"],
+              fs::path(each.path).filename().string());
+  }
+}
+
+TEST(CheckpointSaverTest, Case70ASaveWithinAnEpochHasNoOldScore) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(3), output.path());
+  Train(
+      run,
+      {.every_epochs = {}, .every_steps = 5, .keep_last = -1, .keep_best = 1});
+  for (const Json& saved : run.sink.Of("checkpoint_saved")) {
+    if (saved["batch"] != 0) {
+      EXPECT_TRUE(saved["metrics"].empty()) << saved;
+      EXPECT_EQ(saved["best"], false);
+    } else {
+      EXPECT_TRUE(saved["metrics"].contains("val/accuracy")) << saved;
+    }
+  }
+  // The best epoch was saved after its validation, though no step asked.
+  const engine::Snapshot best =
+      engine::ReadCheckpoint(output / "checkpoints/best");
+  EXPECT_EQ(best.json["batch"], 0);
+  EXPECT_EQ(best.json["scores"]["val/accuracy"], run.trainer().monitor().best);
+}
+
+TEST(CheckpointSaverTest, Case72TheBestIsNotTheLiveModel) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(4), output.path());
+  Script(run, {.5, .9, .1, .2});
+  std::vector<at::Tensor> after;
+  run.trainer().on_epoch_finished.Bind([&](engine::TrainerContext& context) {
+    after.push_back(
+        context.trainer->model().Parameters()[0].tensor.detach().clone());
+  });
+  Train(run, ByLoss(1, true));
+  const engine::Snapshot best =
+      engine::ReadCheckpoint(output / "checkpoints/best");
+  EXPECT_TRUE(best.model[0].tensor.equal(after[1]));
+  EXPECT_FALSE(best.model[0].tensor.equal(after[3]));
+}
+
+TEST(CheckpointSaverTest, Case73RefusesToKeepNone) {
+  Json json = engine::DigitsExperiment(1);
+  json["hooks"] = {{{"type", "CheckpointSaver"}, {"keep_last", 0}}};
+  EXPECT_THROW(engine::TestRun(json, ""), engine::Error);
+  json["hooks"][0]["keep_last"] = -2;
+  EXPECT_THROW(engine::TestRun(json, ""), engine::Error);
+  json["hooks"][0]["keep_last"] = -1;
+  EXPECT_NO_THROW(engine::TestRun(json, ""));
+}
+
+TEST(CheckpointSaverTest, BeginsWhereItIsTold) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(6), output.path());
+  Train(run, {.every_epochs = 2, .begin = 3, .keep_last = -1, .keep_best = 0});
+  EXPECT_EQ(Epochs(output.path()), (std::set<int64_t>{3, 5, 6}));
+}
+
+TEST(CheckpointSaverTest, SavesNoLastOneWhereThatIsNotWanted) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(3), output.path());
+  Train(
+      run,
+      {.every_epochs = 2, .keep_last = -1, .keep_best = 0, .save_last = false});
+  EXPECT_EQ(Epochs(output.path()), std::set<int64_t>{2});
 }
 
 }  // namespace

@@ -49,7 +49,8 @@ struct AttemptSpec {
   // host:port of the TCPStore; empty for one rank.
   std::string rendezvous;
   // Where checkpoints, metrics and outputs go: <storage>/<job>/. The attempt
-  // writes only below <storage>/<job>/attempt-<n>/.
+  // writes only below <storage>/<job>/attempt-<n>/, and removes those
+  // checkpoints of earlier attempts that `checkpoints` does not keep.
   std::string storage;
   // Checkpoint folders to resume from, best choice first; the first that
   // verifies is used, the others are said to be broken.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <tuple>
 #include <vector>
@@ -16,81 +15,103 @@ namespace epochd::trainer {
 namespace {
 
 namespace fs = std::filesystem;
+using engine::CheckpointInfo;
 using Json = nlohmann::ordered_json;
 
-struct Found {
-  std::string path;
-  Json state;
-};
-
-[[noreturn]] void Refuse(const std::string& load_from,
+[[noreturn]] void Refuse(const std::string& field, const std::string& named,
                          const std::string& problem) {
   throw engine::Error(
       engine::ErrorKind::kBadSpec,
-      "experiment.load_from: \"" + load_from + "\": " + problem +
-          "; job/<id>/best, job/<id>/last, a checkpoint's folder or a "
-          "safetensors file is accepted");
+      field + ": \"" + named + "\": " + problem +
+          "; job/<id>/best, job/<id>/last, a checkpoint's folder, a folder of "
+          "checkpoints" +
+          (field == "experiment.load_from" ? " or a safetensors file" : "") +
+          " is accepted");
 }
 
 // All checkpoints of a job, the one that came furthest last.
-std::vector<Found> Checkpoints(const std::string& job_dir) {
-  std::vector<Found> found;
+std::vector<CheckpointInfo> CheckpointsOf(const std::string& job_dir) {
+  std::vector<CheckpointInfo> found;
   std::error_code error;
   for (const auto& attempt : fs::directory_iterator(job_dir, error)) {
-    std::error_code ignored;
-    for (const auto& each :
-         fs::directory_iterator(attempt.path() / "checkpoints", ignored)) {
-      std::ifstream file(each.path() / "state.json");
-      Json state = Json::parse(file, nullptr, /*allow_exceptions=*/false);
-      if (state.is_object()) found.push_back({each.path(), std::move(state)});
+    for (CheckpointInfo& each :
+         engine::ListCheckpoints(attempt.path() / "checkpoints")) {
+      found.push_back(std::move(each));
     }
   }
-  std::sort(found.begin(), found.end(), [](const Found& a, const Found& b) {
-    return std::tuple(a.state.value("step", int64_t{0}), a.path) <
-           std::tuple(b.state.value("step", int64_t{0}), b.path);
-  });
+  std::sort(found.begin(), found.end(),
+            [](const CheckpointInfo& a, const CheckpointInfo& b) {
+              return std::tie(a.step, a.path) < std::tie(b.step, b.path);
+            });
   return found;
 }
 
-std::string FindCheckpoint(const std::string& load_from,
-                           const std::string& storage) {
-  const size_t slash = load_from.rfind('/');
-  const std::string which = load_from.substr(slash + 1);
-  if (slash <= 4 || (which != "best" && which != "last")) {
-    Refuse(load_from, "cannot be understood");
-  }
-  const std::string job = load_from.substr(4, slash - 4);
-  if (job.find('/') != std::string::npos || job == "..") {
-    Refuse(load_from, "cannot be understood");
-  }
-  const std::vector<Found> found = Checkpoints(storage + "/" + job);
-  if (found.empty()) Refuse(load_from, "the job has no checkpoint here");
-  if (which == "best") {
-    const Json best = found.back().state.value("best", Json::object());
-    for (const Found& each : found) {
-      const Json scores = each.state.value("scores", Json::object());
-      auto score = scores.find(best.value("metric", ""));
-      if (score != scores.end() && *score == best.value("value", Json())) {
-        return each.path;
-      }
+// The best by what the one that came furthest knows, else that one.
+std::string BestOf(const std::vector<CheckpointInfo>& found) {
+  const Json& best = found.back().best;
+  for (const CheckpointInfo& each : found) {
+    auto score = each.scores.find(best.value("metric", ""));
+    if (score != each.scores.end() && *score == best.value("value", Json())) {
+      return each.path;
     }
   }
   return found.back().path;
 }
 
+std::string FindCheckpoint(const std::string& field, const std::string& named,
+                           const std::string& storage) {
+  std::error_code error;
+  if (fs::is_directory(named, error)) {
+    if (fs::exists(fs::path(named) / "manifest.json", error)) return named;
+    std::vector<CheckpointInfo> found = engine::ListCheckpoints(named);
+    if (found.empty()) {
+      found = engine::ListCheckpoints(named + "/checkpoints");
+    }
+    if (found.empty()) Refuse(field, named, "holds no checkpoint");
+    return found.back().path;
+  }
+  const std::string prefix = "job/";
+  if (!named.starts_with(prefix)) Refuse(field, named, "does not exist");
+  const size_t slash = named.rfind('/');
+  const std::string which = named.substr(slash + 1);
+  if (slash <= prefix.size() || (which != "best" && which != "last")) {
+    Refuse(field, named, "cannot be understood");
+  }
+  const std::string job = named.substr(prefix.size(), slash - prefix.size());
+  if (job.find('/') != std::string::npos || job == "..") {
+    Refuse(field, named, "cannot be understood");
+  }
+  const std::vector<CheckpointInfo> found = CheckpointsOf(storage + "/" + job);
+  if (found.empty()) Refuse(field, named, "the job has no checkpoint here");
+  return which == "best" ? BestOf(found) : found.back().path;
+}
+
 }  // namespace
+
+engine::Snapshot ReadNamedCheckpoint(const std::string& field,
+                                     const std::string& named,
+                                     const std::string& storage) {
+  const std::string path = FindCheckpoint(field, named, storage);
+  try {
+    return engine::ReadCheckpoint(path);
+  } catch (const engine::Error& error) {
+    // What a person named stays broken, however often it is read.
+    Refuse(field, named, error.what());
+  }
+}
 
 std::vector<engine::NamedTensor> LoadWeights(const std::string& load_from,
                                              const std::string& storage) {
+  constexpr char kField[] = "experiment.load_from";
   std::error_code error;
-  if (fs::is_directory(load_from, error)) {
-    return engine::ReadCheckpoint(load_from).model;
+  if (!fs::is_regular_file(load_from, error)) {
+    return ReadNamedCheckpoint(kField, load_from, storage).model;
   }
-  if (fs::is_regular_file(load_from, error)) {
+  try {
     return engine::ReadSafetensors(load_from);
+  } catch (const engine::Error& broken) {
+    Refuse(kField, load_from, broken.what());
   }
-  if (!load_from.starts_with("job/")) Refuse(load_from, "does not exist");
-  return engine::ReadCheckpoint(FindCheckpoint(load_from, storage)).model;
 }
 
 }  // namespace epochd::trainer

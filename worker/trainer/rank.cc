@@ -26,9 +26,11 @@
 #include "worker/engine/checkpoint/sha256.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
+#include "worker/engine/dist/failure.h"
 #include "worker/engine/dist/gloo.h"
 #include "worker/engine/dist/single.h"
 #include "worker/engine/registry/data_stages.h"
+#include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/experiment.h"
 #include "worker/link/attempt_folder.h"
 #include "worker/link/attempt_spec.h"
@@ -102,8 +104,14 @@ class Rank {
   // is full later only costs checkpoints.
   void MakeOutputFolder() const;
   void AddHooks();
-  // Goes on from the first checkpoint that can be read, or starts.
+  // Goes on from a checkpoint, or starts.
   void StartOrResume();
+  // By `experiment.resume`: of the job's the first that can be read, else the
+  // one that is named there. Throws where that one cannot be read.
+  std::optional<engine::Snapshot> ChooseCheckpoint();
+  // All that earlier attempts left, oldest first.
+  std::vector<std::string> EarlierCheckpoints() const;
+  std::string AttemptFolder(int64_t attempt) const;
   // Removes what earlier attempts were writing when they died.
   void RemoveUnfinished();
   int Train();
@@ -134,10 +142,14 @@ void Rank::TellStarted() {
 }
 
 void Rank::MakeCommunicator() {
-  const engine::GlooOptions options = {.rank = request_.rank,
-                                       .world_size = spec_.world_size,
-                                       .rendezvous = spec_.rendezvous,
-                                       .listen_fd = request_.listen_fd};
+  engine::GlooOptions options = {.rank = request_.rank,
+                                 .world_size = spec_.world_size,
+                                 .rendezvous = spec_.rendezvous,
+                                 .listen_fd = request_.listen_fd};
+  // Before the experiment is built: its ranks meet first.
+  if (const auto timeout = engine::PeerTimeout(spec_.experiment_json)) {
+    options.timeout = *timeout;
+  }
   const cuda::Module* gpus = nullptr;
   if (spec_.device == "gpu") {
     gpus = &OpenGpuModule();
@@ -172,14 +184,47 @@ void Rank::Build() {
        .environment = {.communicator = communicator_.get(),
                        .events = &sink_,
                        .output_dir = output_dir_,
-                       .device = device_}});
+                       .device = device_,
+                       .earlier_checkpoints = EarlierCheckpoints()}});
   watcher_.Watch(experiment_.trainer.get());
 }
 
 void Rank::LoadInitialWeights() {
   if (experiment_.load_from.empty()) return;
-  engine::LoadModel(experiment_.trainer->model(),
-                    LoadWeights(experiment_.load_from, spec_.storage));
+  const engine::LoadReport report =
+      engine::LoadModel(experiment_.trainer->model(),
+                        LoadWeights(experiment_.load_from, spec_.storage),
+                        experiment_.load_strict);
+  if (report.fits() || request_.rank != 0) return;
+  sink_.Notice("warning",
+               "experiment.load_from: " + std::to_string(report.loaded) +
+                   " tensors were taken; " + report.Text());
+}
+
+std::vector<std::string> Rank::EarlierCheckpoints() const {
+  std::vector<std::string> earlier;
+  for (int64_t attempt = 1; attempt < spec_.attempt && !spec_.storage.empty();
+       ++attempt) {
+    for (const engine::CheckpointInfo& each :
+         engine::ListCheckpoints(AttemptFolder(attempt) + "/checkpoints")) {
+      earlier.push_back(each.path);
+    }
+  }
+  // Recorded ones that cannot be read any more; what lies elsewhere is not this
+  // job's.
+  const std::string own = spec_.storage + "/" + spec_.job + "/attempt-";
+  for (const std::string& path : spec_.resume) {
+    if (path.starts_with(own) && std::filesystem::exists(path) &&
+        std::find(earlier.begin(), earlier.end(), path) == earlier.end()) {
+      earlier.insert(earlier.begin(), path);
+    }
+  }
+  return earlier;
+}
+
+std::string Rank::AttemptFolder(int64_t attempt) const {
+  return spec_.storage + "/" + spec_.job + "/attempt-" +
+         std::to_string(attempt);
 }
 
 void Rank::MakeOutputFolder() const {
@@ -227,25 +272,38 @@ void Rank::AddHooks() {
   }
 }
 
+std::optional<engine::Snapshot> Rank::ChooseCheckpoint() {
+  const std::string& mode = experiment_.resume;
+  if (mode == "never") return std::nullopt;
+  for (const std::string& path : spec_.resume) {
+    try {
+      return engine::ReadCheckpoint(path);
+    } catch (const std::exception& error) {
+      sink_.Notice("warning",
+                   std::string("a checkpoint is skipped: ") + error.what());
+    }
+  }
+  // The job's own come before the one that it began with.
+  if (!mode.empty() && mode != "auto") {
+    return ReadNamedCheckpoint("experiment.resume", mode, spec_.storage);
+  }
+  if (!spec_.resume.empty()) {
+    sink_.Notice("warning", "no checkpoint can be used; training starts anew");
+  } else if (mode == "auto") {
+    sink_.Notice("warning",
+                 "experiment.resume: auto: there is no checkpoint of this job "
+                 "yet; training starts at epoch 0");
+  }
+  return std::nullopt;
+}
+
 void Rank::StartOrResume() {
   std::optional<engine::Snapshot> snapshot;
   // Rank 0 chooses for all, so that all go on from the same.
   if (communicator_->rank() == 0) {
     RemoveUnfinished();
-    for (const std::string& path : spec_.resume) {
-      try {
-        snapshot = engine::ReadCheckpoint(path);
-        resumed_from_ = path;
-        break;
-      } catch (const std::exception& error) {
-        sink_.Notice("warning",
-                     std::string("a checkpoint is skipped: ") + error.what());
-      }
-    }
-    if (!snapshot && !spec_.resume.empty()) {
-      sink_.Notice("warning",
-                   "no checkpoint can be used; training starts anew");
-    }
+    snapshot = ChooseCheckpoint();
+    if (snapshot) resumed_from_ = snapshot->path;
   }
   resumed_from_ = communicator_->Gather(resumed_from_).front();
   if (!resumed_from_.empty() && !snapshot) {
@@ -264,8 +322,7 @@ void Rank::StartOrResume() {
 void Rank::RemoveUnfinished() {
   if (spec_.storage.empty()) return;
   for (int64_t earlier = 1; earlier < spec_.attempt; ++earlier) {
-    engine::RemoveUnfinished(spec_.storage + "/" + spec_.job + "/attempt-" +
-                             std::to_string(earlier) + "/checkpoints");
+    engine::RemoveUnfinished(AttemptFolder(earlier) + "/checkpoints");
   }
 }
 
@@ -343,8 +400,12 @@ int Rank::Run() {
   at::set_num_threads(spec_.cpus);
   at::set_num_interop_threads(1);
   MakeCommunicator();
-  Build();
-  return experiment_.task == "train" ? Train() : Evaluate();
+  int code = link::kDone;
+  engine::NamingTheFirstFailure(*communicator_, [&] {
+    Build();
+    code = experiment_.task == "train" ? Train() : Evaluate();
+  });
+  return code;
 }
 
 int TellFailure(link::EventWriter& writer, const keeper::RankRequest& request,

@@ -44,7 +44,7 @@ void TrainOnce() {
                       {"target", at::zeros({2}, at::kLong)}};
   batch.Merge(model->Forward(batch));
   engine::MakeSingleCommunicator()
-      ->SyncGradients({}, {}, nullptr)
+      ->SyncGradients({}, {}, {}, nullptr)
       ->Backward(loss->Compute(batch), true);
   optimizer->Step();
 }

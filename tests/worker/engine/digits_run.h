@@ -135,7 +135,8 @@ inline Json GanExperiment(int epochs) {
 // One run; `communicator` and `sink` may be lent.
 struct TestRun {
   explicit TestRun(const Json& json, std::string output_dir = "",
-                   std::unique_ptr<Communicator> lent = nullptr)
+                   std::unique_ptr<Communicator> lent = nullptr,
+                   std::vector<std::string> earlier_checkpoints = {})
       : communicator(lent ? std::move(lent) : MakeSingleCommunicator()) {
     // More would wait for each other where tests share the cores.
     at::set_num_threads(1);
@@ -143,7 +144,9 @@ struct TestRun {
         BuildExperiment(TestRegistry(), json,
                         {.environment = {.communicator = communicator.get(),
                                          .events = &sink,
-                                         .output_dir = std::move(output_dir)}});
+                                         .output_dir = std::move(output_dir),
+                                         .earlier_checkpoints =
+                                             std::move(earlier_checkpoints)}});
   }
   Trainer& trainer() { return *experiment.trainer; }
   // A copy of all weights and buffers, one after the other.

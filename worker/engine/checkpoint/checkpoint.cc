@@ -3,10 +3,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
+#include <tuple>
 #include <utility>
 
 #include "worker/engine/checkpoint/safetensors.h"
@@ -32,6 +35,16 @@ Json ReadJson(const std::string& path, int64_t limit) {
                           /*allow_exceptions=*/false);
   if (!json.is_object()) Refuse(path, "no JSON object");
   return json;
+}
+
+// What a listing needs to know, of all that is in state.json.
+Json About(const Json& state) {
+  Json about = Json::object();
+  for (const char* key : {"epoch", "batch", "step", "scores", "best"}) {
+    auto found = state.find(key);
+    if (found != state.end()) about[key] = *found;
+  }
+  return about;
 }
 
 // Removes the folder unless told that it has its place.
@@ -80,7 +93,9 @@ SavedCheckpoint WriteCheckpoint(const std::string& folder,
   add("state.json", WriteDurable(unfinished.Of("state.json"),
                                  {snapshot.json.dump(1) + "\n"}));
   const std::string manifest =
-      Json{{"version", 1}, {"files", files}}.dump(1) + "\n";
+      Json{{"version", 1}, {"about", About(snapshot.json)}, {"files", files}}
+          .dump(1) +
+      "\n";
   const FileSummary summary =
       WriteDurable(unfinished.Of(kManifest), {manifest});
   saved.bytes += summary.bytes;
@@ -117,7 +132,62 @@ Snapshot ReadCheckpoint(const std::string& folder) {
   }
   return {ReadSafetensors(folder + "/model.safetensors"),
           ReadSafetensors(folder + "/state.safetensors"),
-          ReadJson(folder + "/state.json", kMaxJsonBytes)};
+          ReadJson(folder + "/state.json", kMaxJsonBytes), folder};
+}
+
+std::optional<CheckpointInfo> ReadCheckpointInfo(const std::string& folder) {
+  try {
+    Json about = ReadJson(folder + "/" + kManifest, kMaxManifestBytes)
+                     .value("about", Json());
+    // Those of older versions say it in the state alone.
+    if (!about.is_object()) {
+      about = About(ReadJson(folder + "/state.json", kMaxJsonBytes));
+    }
+    CheckpointInfo info{.path = folder};
+    info.epoch = about.value("epoch", int64_t{0});
+    info.batch = about.value("batch", int64_t{0});
+    info.step = about.value("step", int64_t{0});
+    info.scores = about.value("scores", Json::object());
+    info.best = about.value("best", Json::object());
+    return info;
+  } catch (const std::exception&) {
+    return std::nullopt;
+  }
+}
+
+std::vector<CheckpointInfo> ListCheckpoints(const std::string& parent) {
+  std::vector<CheckpointInfo> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(parent, error)) {
+    std::error_code ignored;
+    if (entry.is_symlink(ignored) ||
+        entry.path().filename().string().starts_with(kUnfinished)) {
+      continue;
+    }
+    if (auto info = ReadCheckpointInfo(entry.path())) {
+      found.push_back(std::move(*info));
+    }
+  }
+  std::sort(found.begin(), found.end(),
+            [](const CheckpointInfo& a, const CheckpointInfo& b) {
+              return std::tie(a.step, a.epoch, a.path) <
+                     std::tie(b.step, b.epoch, b.path);
+            });
+  return found;
+}
+
+void PointAt(const std::string& parent, const std::string& link,
+             const std::string& name) {
+  const std::string place = parent + "/" + link;
+  const std::string beside = parent + "/" + kUnfinished + link;
+  std::error_code error;
+  fs::remove_all(beside, error);
+  fs::create_directory_symlink(name, beside, error);
+  if (error) Refuse(place, "cannot link: " + error.message());
+  if (std::rename(beside.c_str(), place.c_str()) != 0) {
+    Refuse(place, std::string("cannot rename: ") + std::strerror(errno));
+  }
+  SyncFolder(parent);
 }
 
 void RemoveUnfinished(const std::string& parent) {

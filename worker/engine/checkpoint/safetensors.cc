@@ -113,14 +113,26 @@ Slot ParseSlot(const std::string& path, const std::string& name,
   return slot;
 }
 
-}  // namespace
+// Header and data, in order; `data` keeps alive what they point at.
+struct Encoded {
+  std::string length = std::string(8, '\0');
+  std::string header;
+  std::vector<at::Tensor> data;
+  std::vector<std::string_view> Parts() const {
+    std::vector<std::string_view> parts{length, header};
+    for (const at::Tensor& tensor : data) {
+      parts.emplace_back(static_cast<const char*>(tensor.const_data_ptr()),
+                         tensor.nbytes());
+    }
+    return parts;
+  }
+};
 
-FileSummary WriteSafetensors(
-    const std::string& path, const std::vector<NamedTensor>& tensors,
-    const std::map<std::string, std::string>& metadata) {
+Encoded Encode(const std::string& path, const std::vector<NamedTensor>& tensors,
+               const std::map<std::string, std::string>& metadata) {
   Json header = Json::object();
   if (!metadata.empty()) header["__metadata__"] = metadata;
-  std::vector<at::Tensor> data;
+  Encoded encoded;
   uint64_t offset = 0;
   for (const NamedTensor& each : tensors) {
     at::Tensor tensor = each.tensor.detach().cpu().contiguous();
@@ -138,25 +150,39 @@ FileSummary WriteSafetensors(
                          {"shape", tensor.sizes().vec()},
                          {"data_offsets", {offset, offset + tensor.nbytes()}}};
     offset += tensor.nbytes();
-    data.push_back(std::move(tensor));
+    encoded.data.push_back(std::move(tensor));
   }
-  std::string text = header.dump();
-  text.append((8 - text.size() % 8) % 8, ' ');
-  std::string length(8, '\0');
-  const uint64_t size = text.size();
+  encoded.header = header.dump();
+  encoded.header.append((8 - encoded.header.size() % 8) % 8, ' ');
+  const uint64_t size = encoded.header.size();
   for (int i = 0; i < 8; ++i) {
-    length[i] = static_cast<char>((size >> (8 * i)) & 0xff);
+    encoded.length[i] = static_cast<char>((size >> (8 * i)) & 0xff);
   }
-  std::vector<std::string_view> parts{length, text};
-  for (const at::Tensor& tensor : data) {
-    parts.emplace_back(static_cast<const char*>(tensor.const_data_ptr()),
-                       tensor.nbytes());
-  }
-  return WriteDurable(path, parts);
+  return encoded;
+}
+
+}  // namespace
+
+FileSummary WriteSafetensors(
+    const std::string& path, const std::vector<NamedTensor>& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  return WriteDurable(path, Encode(path, tensors, metadata).Parts());
+}
+
+std::string PackTensors(const std::vector<NamedTensor>& tensors) {
+  std::string packed;
+  const Encoded encoded = Encode("tensors", tensors, {});
+  for (std::string_view part : encoded.Parts()) packed += part;
+  return packed;
 }
 
 std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
-  const std::string file = ReadWhole(path, std::numeric_limits<int64_t>::max());
+  return UnpackTensors(path,
+                       ReadWhole(path, std::numeric_limits<int64_t>::max()));
+}
+
+std::vector<NamedTensor> UnpackTensors(const std::string& path,
+                                       std::string_view file) {
   if (file.size() < 8) RefuseTensors(path, "shorter than a header");
   uint64_t length = 0;
   for (int i = 0; i < 8; ++i) {
@@ -168,7 +194,7 @@ std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
                       " bytes; at most 16 MB, and no more than the file, are "
                       "accepted");
   }
-  const Json header = ParseHeader(path, file.substr(8, length));
+  const Json header = ParseHeader(path, std::string(file.substr(8, length)));
   std::vector<Slot> slots;
   for (const auto& [name, json] : header.items()) {
     if (name != "__metadata__") slots.push_back(ParseSlot(path, name, json));

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "worker/engine/checkpoint/durable_file.h"
@@ -25,5 +26,11 @@ FileSummary WriteSafetensors(
 // Tensors on the CPU, in order of their data. Throws Error(kInfrastructure)
 // for a file that cannot be read or is malformed.
 std::vector<NamedTensor> ReadSafetensors(const std::string& path);
+
+// The bytes of such a file, to be handed to another process, and back; `path`
+// stands in messages.
+std::string PackTensors(const std::vector<NamedTensor>& tensors);
+std::vector<NamedTensor> UnpackTensors(const std::string& path,
+                                       std::string_view file);
 
 }  // namespace epochd::engine

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/loader.h"
 
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 #include <pthread.h>
 
 #include <algorithm>
@@ -21,6 +23,7 @@ namespace {
 int64_t NumRankSamples(int64_t size, const LoaderOptions& options) {
   const int64_t world = options.world_size;
   if (options.pad) return (size + world - 1) / world;
+  if (options.trim) return size / world;
   return (size - options.rank + world - 1) / world;
 }
 
@@ -168,7 +171,13 @@ std::vector<int64_t> EpochOrder(int64_t size, int64_t epoch,
                                 const LoaderOptions& options) {
   std::vector<int64_t> all(size);
   std::iota(all.begin(), all.end(), 0);
-  if (options.shuffle) {
+  if (options.shuffle && options.torch_order) {
+    at::Generator generator = at::detail::createCPUGenerator(
+        *options.torch_order + static_cast<uint64_t>(epoch));
+    const at::Tensor order = at::randperm(size, generator, at::kLong);
+    const auto* values = order.const_data_ptr<int64_t>();
+    all.assign(values, values + size);
+  } else if (options.shuffle) {
     Random random({static_cast<uint64_t>(Stream::kOrder), options.seed,
                    static_cast<uint64_t>(epoch)});
     random.Shuffle(all);

@@ -9,10 +9,14 @@
 // Order: a permutation of the whole data set by (seed, epoch) when shuffling;
 // rank r of W takes places r, r+W, r+2W, ... of it, so that the samples of one
 // step over all ranks are the same whatever W is (with batch_size * W fixed).
+// `torch_order` takes torch's permutation in place of ours, which is what
+// DistributedSampler and MMEngine's DefaultSampler give: randperm of a CPU
+// generator seeded with seed + epoch, of which torch reads the low 32 bits.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
@@ -26,11 +30,16 @@ struct LoaderOptions {
   int prefetch = 4;  // batches ahead, over all threads
   bool drop_last = false;
   uint64_t seed = 0;
+  // The experiment's own seed, as it stands there: order as torch makes it.
+  std::optional<uint64_t> torch_order = {};
   int rank = 0;
   int world_size = 1;
   // Repeat samples from the front of the order until every rank has the same
   // number: training needs ranks in step. Without it each sample comes once.
   bool pad = false;
+  // Without `pad`: leave out the last samples of the order until every rank has
+  // the same number; training without repeats.
+  bool trim = false;
 };
 
 std::unique_ptr<BatchSource> MakeLoader(std::shared_ptr<const Dataset> dataset,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/tensor_file.h"
 
+#include <string>
 #include <utility>
+#include <vector>
 
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
@@ -13,9 +15,15 @@ namespace epochd::engine {
 std::shared_ptr<Dataset> LoadTensorFile(const TensorFileOptions& options) {
   Batch columns;
   if (!options.file.empty()) {
-    for (auto& [name, tensor] : ReadSafetensors(options.file)) {
-      columns.Set(name, std::move(tensor));
+    std::vector<NamedTensor> tensors;
+    try {
+      tensors = ReadSafetensors(options.file);
+    } catch (const Error& error) {
+      // A broken file of the user's stays broken, however often it is read.
+      throw Error(ErrorKind::kBadSpec,
+                  std::string("TensorFile: file: ") + error.what());
     }
+    for (auto& [name, tensor] : tensors) columns.Set(name, std::move(tensor));
   }
   if (!options.input.empty()) columns.Set("input", ReadNpy(options.input));
   if (!options.target.empty()) columns.Set("target", ReadNpy(options.target));

@@ -25,17 +25,23 @@ class GroupCommunicator : public Communicator {
 
   int rank() const override { return control_->getRank(); }
   int world_size() const override { return control_->getSize(); }
-  void Broadcast(std::vector<at::Tensor> tensors) override;
+  void Broadcast(std::vector<at::Tensor> tensors, int root) override;
   void AllReduceSum(at::Tensor& tensor) override;
   std::vector<std::string> Gather(const std::string& bytes) override;
+  std::vector<std::string> GatherAtRoot(const std::string& bytes) override;
   void Barrier() override;
   void StartSum(at::Tensor tensor) override;
   void FinishSum() override;
   std::unique_ptr<GradientSync> SyncGradients(
-      std::vector<at::Tensor> parameters, std::vector<at::Tensor> buffers,
-      const nlohmann::ordered_json& state) override;
+      std::vector<NamedTensor> parameters, std::vector<NamedTensor> buffers,
+      const SyncOptions& options, const nlohmann::ordered_json& state) override;
+  void TellFailure(const std::string& message) override;
+  std::string FirstFailure() override;
 
  private:
+  // Bytes of every rank, by rank.
+  std::vector<int64_t> Lengths(int64_t own);
+
   // Destroyed last: rank 0 serves the store to the others.
   c10::intrusive_ptr<c10d::Store> store_;
   c10::intrusive_ptr<c10d::ProcessGroup> control_;

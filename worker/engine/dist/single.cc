@@ -8,9 +8,9 @@ namespace {
 
 class SingleSync : public GradientSync {
  public:
-  void BeforeForward() override {}
+  void BeforeForward(bool) override {}
   void Backward(const at::Tensor& loss, bool) override { loss.backward(); }
-  void BroadcastBuffers() override {}
+  void SyncBuffers() override {}
   nlohmann::ordered_json State() const override { return nullptr; }
 };
 
@@ -18,19 +18,24 @@ class SingleCommunicator : public Communicator {
  public:
   int rank() const override { return 0; }
   int world_size() const override { return 1; }
-  void Broadcast(std::vector<at::Tensor>) override {}
+  void Broadcast(std::vector<at::Tensor>, int) override {}
   void AllReduceSum(at::Tensor&) override {}
   std::vector<std::string> Gather(const std::string& bytes) override {
+    return {bytes};
+  }
+  std::vector<std::string> GatherAtRoot(const std::string& bytes) override {
     return {bytes};
   }
   void Barrier() override {}
   void StartSum(at::Tensor) override {}
   void FinishSum() override {}
   std::unique_ptr<GradientSync> SyncGradients(
-      std::vector<at::Tensor>, std::vector<at::Tensor>,
+      std::vector<NamedTensor>, std::vector<NamedTensor>, const SyncOptions&,
       const nlohmann::ordered_json&) override {
     return std::make_unique<SingleSync>();
   }
+  void TellFailure(const std::string&) override {}
+  std::string FirstFailure() override { return ""; }
 };
 
 }  // namespace

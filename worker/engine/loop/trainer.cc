@@ -244,7 +244,7 @@ EpochRun Trainer::TrainingRun() {
 
 bool Trainer::Validate(const std::string& prefix) {
   on_validation_began.Fire(context_);
-  sync_->BroadcastBuffers();
+  sync_->SyncBuffers();
   parts_.val->StartEpoch(position_.epoch, 0);
   parts_.val_criterion.SetEpoch(position_.epoch);
   EpochRun run = TrainingRun();

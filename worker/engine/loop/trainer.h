@@ -60,9 +60,23 @@ struct RunEnvironment {
   std::vector<std::string> earlier_checkpoints{};
 };
 
-// Copies weights and buffers by name. Throws Error(kBadSpec) naming what is
-// missing or of another shape; the model is then unchanged.
-void LoadModel(Model& model, const std::vector<NamedTensor>& saved);
+// How saved weights fit a model.
+struct LoadReport {
+  int64_t loaded = 0;                     // tensors that were copied
+  std::vector<std::string> missing{};     // the model's, not saved
+  std::vector<std::string> unexpected{};  // saved, not the model's
+  std::vector<std::string> misshapen{};   // sentences
+  bool fits() const {
+    return missing.empty() && unexpected.empty() && misshapen.empty();
+  }
+  std::string Text() const;
+};
+
+// Copies weights and buffers by name. Throws Error(kBadSpec) naming all that
+// does not fit, or when nothing fits; the model is then unchanged. Not strict:
+// takes what fits.
+LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
+                     bool strict = true);
 
 class Trainer : public StepControl {
  public:
@@ -79,6 +93,9 @@ class Trainer : public StepControl {
     Monitor monitor;
     int64_t epochs = 1;  // where the training ends, counted from its start
     uint64_t seed = 0;
+    SyncOptions sync{};
+    // A checkpoint must fit in all; else what does not fit starts anew.
+    bool load_strict = true;
   };
   enum class Outcome {
     kCompleted,    // all epochs, or a stop condition
@@ -110,8 +127,9 @@ class Trainer : public StepControl {
   // Prepares for a start from nothing: rank 0's weights everywhere, generators
   // seeded, first learning rates.
   void Start();
-  // Instead of Start(): goes on from a snapshot. Throws Error naming what does
-  // not fit; the trainer must then not be used.
+  // Instead of Start(): goes on from a snapshot, also one of another number of
+  // ranks (loop/regrouping.h). Throws Error(kBadSpec) naming all that does not
+  // fit; the trainer must then not be used.
   void Restore(const Snapshot& snapshot);
   // Trains to the end. Called after Start() or Restore().
   Outcome Run();
@@ -188,7 +206,15 @@ class Trainer : public StepControl {
   void ReduceMetrics(const std::string& prefix, Scores& scores);
   void Judge(TrainerContext& context);
   Outcome Leave(TrainerContext& context);
-  // What each rank has of its own: a line of JSON, then generators' states.
+  // Keeps a problem for Restore() to throw, or tells it when not strict.
+  void DoesNotFit(const std::string& problem);
+  // False: one of them starts anew.
+  bool RestoreOptimizers(const Snapshot& snapshot);
+  void RestoreHooks(const Snapshot& snapshot);
+  // Position, meters, generators and, with `keeps_groups`, how gradients are
+  // grouped.
+  void RestorePosition(const Snapshot& snapshot, bool keeps_groups);
+  // What each rank has of its own: a line of JSON, then tensors.
   std::string OwnState() const;
   static void AddOwnState(int rank, const std::string& own, Snapshot& snapshot);
   nlohmann::ordered_json StateJson() const;
@@ -210,6 +236,7 @@ class Trainer : public StepControl {
   bool left_early_ = false;
   bool is_stopping_ = false;
   std::string resumed_from_;
+  std::vector<std::string> differences_;  // of the snapshot being restored
   bool checkpoint_agreed_ = false;
   std::string stop_reason_;
   std::atomic<bool> stop_requested_ = false;

@@ -7,12 +7,18 @@
 
 #include <algorithm>
 #include <chrono>
+#include <map>
+#include <optional>
+#include <string_view>
 #include <utility>
 
+#include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/core/seed.h"
+#include "worker/engine/loop/regrouping.h"
 #include "worker/engine/loop/trainer.h"
+#include "worker/engine/optim/sharded.h"
 
 namespace epochd::engine {
 namespace {
@@ -21,9 +27,9 @@ constexpr int kFormat = 2;
 // Keeps the generator's stream apart from those of weights and data.
 constexpr uint64_t kTrainingStream = 101;
 
-[[noreturn]] void Refuse(const std::string& problem) {
-  throw Error(ErrorKind::kInfrastructure, "checkpoint: " + problem);
-}
+constexpr char kRankPrefix[] = "rank.";
+// Of what each rank has a part of, that belongs to all.
+constexpr char kPartPrefix[] = "part.";
 
 std::vector<NamedTensor> ModelTensors(const Model& model) {
   std::vector<NamedTensor> tensors = model.Parameters();
@@ -52,21 +58,9 @@ std::vector<std::pair<std::string, at::Generator>> Generators(
   return generators;
 }
 
-at::Tensor BytesToTensor(const std::string& bytes) {
-  at::Tensor tensor =
-      at::empty({static_cast<int64_t>(bytes.size())}, at::kByte);
-  std::copy(bytes.begin(), bytes.end(), tensor.data_ptr<uint8_t>());
-  return tensor;
-}
-
-std::string TensorToBytes(const at::Tensor& tensor) {
-  const at::Tensor bytes = tensor.contiguous();
-  const auto* data = bytes.const_data_ptr<uint8_t>();
-  return std::string(data, data + bytes.numel());
-}
-
-std::string GeneratorName(const std::string& kind, int rank) {
-  return "generator." + kind + "." + std::to_string(rank);
+// Prefix of what one rank alone has.
+std::string OfRank(int rank) {
+  return kRankPrefix + std::to_string(rank) + ".";
 }
 
 void SeedGenerators(c10::Device device, uint64_t seed) {
@@ -75,40 +69,101 @@ void SeedGenerators(c10::Device device, uint64_t seed) {
   }
 }
 
+// The tensors whose names begin with `prefix`, without it.
+std::vector<NamedTensor> Below(const std::vector<NamedTensor>& tensors,
+                               const std::string& prefix) {
+  std::vector<NamedTensor> found;
+  for (const NamedTensor& each : tensors) {
+    if (each.name.starts_with(prefix)) {
+      found.push_back({each.name.substr(prefix.size()), each.tensor});
+    }
+  }
+  return found;
+}
+
+bool IsSharded(const Optimizer& optimizer) {
+  return dynamic_cast<const ShardedOptimizer*>(&optimizer) != nullptr;
+}
+
+std::string Quoted(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) {
+    text += (text.empty() ? "\"" : ", \"") + name + "\"";
+  }
+  return text;
+}
+
+// Names that are in one list and not in the other.
+std::vector<std::string> Without(const std::vector<std::string>& names,
+                                 const std::vector<std::string>& others) {
+  std::vector<std::string> left;
+  for (const std::string& name : names) {
+    if (std::find(others.begin(), others.end(), name) == others.end()) {
+      left.push_back(name);
+    }
+  }
+  return left;
+}
+
 }  // namespace
 
-void LoadModel(Model& model, const std::vector<NamedTensor>& saved) {
+std::string LoadReport::Text() const {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    text += (text.empty() ? "" : "; ") + part;
+  };
+  if (!missing.empty()) {
+    add(Quoted(missing) + " of the model are not among them");
+  }
+  if (!unexpected.empty()) {
+    add(Quoted(unexpected) + " are not the model's");
+  }
+  for (const std::string& each : misshapen) add(each);
+  return text;
+}
+
+LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
+                     bool strict) {
   c10::NoGradGuard no_grad;
   std::vector<NamedTensor> own = ModelTensors(model);
-  std::string missing;
+  std::map<std::string, at::Tensor> given;
+  for (const NamedTensor& each : saved) given[each.name] = each.tensor;
+  LoadReport report;
+  std::vector<std::pair<at::Tensor, at::Tensor>> pairs;
   for (NamedTensor& each : own) {
-    auto found = std::find_if(
-        saved.begin(), saved.end(),
-        [&](const NamedTensor& other) { return other.name == each.name; });
-    if (found == saved.end()) {
-      missing += (missing.empty() ? "\"" : ", \"") + each.name + "\"";
-    } else if (found->tensor.sizes() != each.tensor.sizes()) {
-      throw Error(ErrorKind::kBadSpec,
-                  "weights: \"" + each.name + "\" is of shape " +
-                      c10::str(found->tensor.sizes()) + ", the model's is " +
-                      c10::str(each.tensor.sizes()));
+    auto found = given.find(each.name);
+    if (found == given.end()) {
+      report.missing.push_back(each.name);
+      continue;
     }
+    if (found->second.sizes() != each.tensor.sizes()) {
+      report.misshapen.push_back("\"" + each.name + "\" is of shape " +
+                                 c10::str(found->second.sizes()) +
+                                 ", the model's is " +
+                                 c10::str(each.tensor.sizes()));
+    } else {
+      pairs.emplace_back(each.tensor, found->second);
+    }
+    given.erase(found);
   }
-  if (!missing.empty()) {
+  for (const auto& [name, ignored] : given) report.unexpected.push_back(name);
+  if (strict && !report.fits()) {
     throw Error(ErrorKind::kBadSpec,
-                "weights: " + missing + " of the model are not among them");
+                "weights: " + report.Text() +
+                    "; experiment.load_strict: false takes what fits");
   }
-  for (NamedTensor& each : own) {
-    for (const NamedTensor& other : saved) {
-      if (other.name == each.name) each.tensor.copy_(other.tensor);
-    }
+  if (pairs.empty() && !own.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "weights: nothing fits the model: " + report.Text());
   }
+  for (auto& [into, from] : pairs) into.copy_(from);
+  report.loaded = static_cast<int64_t>(pairs.size());
+  return report;
 }
 
 void Trainer::PrepareSync(const nlohmann::ordered_json& state) {
   sync_ = environment_.communicator->SyncGradients(
-      TensorsOf(parts_.model->Parameters()), TensorsOf(parts_.model->Buffers()),
-      state);
+      parts_.model->Parameters(), parts_.model->Buffers(), parts_.sync, state);
   if (LossBalancer* balancer = parts_.criterion.balancer()) {
     balancer->Bind(TensorsOf(parts_.model->Parameters()),
                    environment_.communicator);
@@ -126,40 +181,50 @@ void Trainer::Begin() {
 }
 
 std::string Trainer::OwnState() const {
-  nlohmann::ordered_json json = {{"meter", train_meter_.State()},
-                                 {"runner", parts_.training_runner->State()},
-                                 {"generators", Json::object()}};
-  std::string bytes;
+  const nlohmann::ordered_json json = {
+      {"meter", train_meter_.State()},
+      {"runner", parts_.training_runner->State()}};
+  std::vector<NamedTensor> tensors;
   for (const auto& [kind, generator] : Generators(environment_.device)) {
-    const std::string state = TensorToBytes(generator.get_state());
-    json["generators"][kind] = state.size();
-    bytes += state;
+    tensors.push_back({"generator." + kind, generator.get_state()});
   }
-  return json.dump() + "\n" + bytes;
+  for (NamedTensor& each : sync_->OwnTensors()) {
+    tensors.push_back({"sync." + each.name, std::move(each.tensor)});
+  }
+  for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
+    if (!IsSharded(*optimizer)) continue;
+    for (NamedTensor& each : optimizer->State()) {
+      tensors.push_back(
+          {kPartPrefix + name + "." + each.name, std::move(each.tensor)});
+    }
+  }
+  return json.dump() + "\n" + PackTensors(tensors);
 }
 
 void Trainer::AddOwnState(int rank, const std::string& own,
                           Snapshot& snapshot) {
   const size_t line = own.find('\n');
-  nlohmann::ordered_json json =
-      nlohmann::ordered_json::parse(own.substr(0, line));
-  size_t offset = line + 1;
-  for (const auto& [kind, size] : json.at("generators").items()) {
-    snapshot.state.push_back(
-        {GeneratorName(kind, rank),
-         BytesToTensor(own.substr(offset, size.get<size_t>()))});
-    offset += size.get<size_t>();
+  snapshot.json["ranks"].push_back(
+      nlohmann::ordered_json::parse(own.substr(0, line)));
+  for (NamedTensor& each :
+       UnpackTensors("rank " + std::to_string(rank),
+                     std::string_view(own).substr(line + 1))) {
+    const bool is_part = each.name.starts_with(kPartPrefix);
+    snapshot.state.push_back({is_part
+                                  ? each.name.substr(sizeof(kPartPrefix) - 1)
+                                  : OfRank(rank) + each.name,
+                              std::move(each.tensor)});
   }
-  snapshot.json["ranks"].push_back(std::move(json));
 }
 
 Snapshot Trainer::TakeSnapshot() {
   const std::vector<std::string> ranks =
-      environment_.communicator->Gather(OwnState());
+      environment_.communicator->GatherAtRoot(OwnState());
   if (!is_main_rank()) return {};
   Snapshot snapshot;
   snapshot.model = ModelTensors(*parts_.model);
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
+    if (IsSharded(*optimizer)) continue;
     for (NamedTensor& each : optimizer->State()) {
       snapshot.state.push_back(
           {name + "." + each.name, std::move(each.tensor)});
@@ -189,6 +254,8 @@ nlohmann::ordered_json Trainer::StateJson() const {
                {"world_size", environment_.communicator->world_size()},
                {"threads", at::get_num_threads()},
                {"train_batches", parts_.train->NumBatches()},
+               {"batch_size", parts_.train->BatchSize()},
+               {"train_samples", parts_.train->NumSamples()},
                {"epoch_seconds",
                 position_.batch == 0 ? 0.0 : seconds_before_ + lasted.count()},
                {"best",
@@ -217,77 +284,180 @@ nlohmann::ordered_json Trainer::StateJson() const {
   return json;
 }
 
-void Trainer::GoOnFrom(const Snapshot& read) {
-  Snapshot snapshot = read;  // handles: hooks may put others in their place
-  SnapshotContext context{.trainer = this, .snapshot = &snapshot};
-  on_after_load.Fire(context);
-  const nlohmann::ordered_json& json = snapshot.json;
-  if (json.value("format", 0) != kFormat) {
-    Refuse("state.json is of format " +
-           std::to_string(json.value("format", 0)) + "; " +
-           std::to_string(kFormat) + " is accepted");
+void Trainer::DoesNotFit(const std::string& problem) {
+  if (parts_.load_strict) {
+    differences_.push_back(problem);
+  } else if (is_main_rank()) {
+    events().Notice("warning", "checkpoint: " + problem + "; it starts anew");
   }
-  LoadModel(*parts_.model, snapshot.model);
+}
+
+bool Trainer::RestoreOptimizers(const Snapshot& snapshot) {
+  const Json saved = snapshot.json.value("optimizers", Json::object());
   std::vector<std::string> fresh;
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
-    std::vector<NamedTensor> state;
-    for (const NamedTensor& each : snapshot.state) {
-      if (each.name.starts_with(name + ".")) {
-        state.push_back({each.name.substr(name.size() + 1), each.tensor});
+    try {
+      std::string problem = "no such optimizer";
+      if (saved.contains(name)) {
+        problem = RestoreOptimizer(*optimizer, saved.at(name),
+                                   Below(snapshot.state, name + "."));
       }
+      if (problem.empty()) continue;
+      fresh.push_back(name);
+      if (!is_main_rank()) continue;
+      events().Notice(
+          "warning",
+          name + ": starts anew, as the checkpoint's has " + problem);
+    } catch (const Error& error) {
+      fresh.push_back(name);
+      DoesNotFit(name + ": " + error.what());
     }
-    const std::string problem =
-        RestoreOptimizer(*optimizer, json.at("optimizers").at(name), state);
-    if (problem.empty()) continue;
-    fresh.push_back(name);
-    events().Notice("warning",
-                    name + ": starts anew, as the checkpoint's has " + problem);
   }
-  parts_.schedules.LoadState(json.at("schedulers"), fresh);
+  try {
+    parts_.schedules.LoadState(snapshot.json.at("schedulers"), fresh);
+  } catch (const Error& error) {
+    DoesNotFit(error.what());
+  }
   if (LossBalancer* balancer = parts_.criterion.balancer()) {
-    balancer->LoadState(json.value("loss_weights", Json::object()));
+    balancer->LoadState(snapshot.json.value("loss_weights", Json::object()));
+  }
+  return fresh.empty();
+}
+
+void Trainer::RestoreHooks(const Snapshot& snapshot) {
+  const Json saved = snapshot.json.value("hooks", Json::object());
+  std::vector<std::string> before;
+  for (const auto& [name, ignored] : saved.items()) before.push_back(name);
+  std::vector<std::string> now;
+  for (const NamedHook& each : hooks_) {
+    if (!each.hook->State().is_null()) now.push_back(each.name);
+  }
+  const std::vector<std::string> missing = Without(before, now);
+  const std::vector<std::string> added = Without(now, before);
+  if (!missing.empty()) {
+    DoesNotFit("the list of hooks changed: " + Quoted(missing) +
+               " had a state and is not there" +
+               (added.empty() ? "" : ", " + Quoted(added) + " is new"));
   }
   for (const NamedHook& each : hooks_) {
-    auto state = json.at("hooks").find(each.name);
-    if (state != json.at("hooks").end()) each.hook->LoadState(*state);
+    auto state = saved.find(each.name);
+    if (state != saved.end()) each.hook->LoadState(*state);
   }
-  if (json.contains("messages")) messages_.LoadState(json.at("messages"));
+}
+
+void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
+  const nlohmann::ordered_json& json = snapshot.json;
   position_ = {json.at("epoch").get<int64_t>(), json.at("batch").get<int64_t>(),
                json.at("step").get<int64_t>(),
                json.at("global_batch").get<int64_t>()};
   is_finished_ = json.value("finished", false);
   stop_reason_ = json.value("stop_reason", "");
   seconds_before_ = json.value("epoch_seconds", 0.0);
-  parts_.monitor.best = ToNumber(json.at("best").at("value"));
-  parts_.monitor.best_epoch = json.at("best").value("epoch", int64_t{-1});
-
   const int rank = environment_.communicator->rank();
-  const bool same_world =
-      json.value("world_size", 0) == environment_.communicator->world_size();
-  nlohmann::ordered_json gradients;
-  if (same_world) {
-    const auto& own = json.at("ranks").at(rank);
-    train_meter_.LoadState(own.at("meter"));
-    parts_.training_runner->LoadState(own.at("runner"));
-    // Where an optimizer starts anew, others of the parameters have gradients.
-    if (fresh.empty()) gradients = json.at("gradients");
-    for (auto& [kind, generator] : Generators(environment_.device)) {
-      for (const NamedTensor& each : snapshot.state) {
-        if (each.name == GeneratorName(kind, rank)) {
-          generator.set_state(each.tensor);
-        }
+  const Grouping now{environment_.communicator->world_size(),
+                     parts_.train->BatchSize(), parts_.train->NumSamples()};
+  const Grouping before{json.at("world_size").get<int64_t>(),
+                        json.at("batch_size").get<int64_t>(),
+                        json.at("train_samples").get<int64_t>()};
+  const auto& ranks = json.at("ranks");
+  if (before == now) {
+    train_meter_.LoadState(ranks.at(rank).at("meter"));
+    parts_.training_runner->LoadState(ranks.at(rank).at("runner"));
+    for (const NamedTensor& each :
+         Below(snapshot.state, OfRank(rank) + "generator.")) {
+      for (auto& [kind, generator] : Generators(environment_.device)) {
+        if (kind == each.name) generator.set_state(each.tensor);
       }
     }
-  } else {
-    // Another number of ranks sees other batches: begins the epoch again.
-    position_.batch = 0;
-    seconds_before_ = 0;
-    SeedGenerators(
-        environment_.device,
-        HashSeed32({parts_.seed, kTrainingStream, static_cast<uint64_t>(rank),
-                    static_cast<uint64_t>(position_.step)}));
+    // Where an optimizer starts anew, others of the parameters have gradients.
+    PrepareSync(keeps_groups ? json.value("gradients", Json()) : Json());
+    sync_->LoadOwnTensors(Below(snapshot.state, OfRank(rank) + "sync."));
+    return;
   }
-  PrepareSync(gradients);
+  const auto text = [](const Grouping& grouping) {
+    return std::to_string(grouping.world_size) + " x " +
+           std::to_string(grouping.batch_size) + " of " +
+           std::to_string(grouping.samples) + " samples a step";
+  };
+  const std::string saved_by =
+      "the checkpoint is of " + text(before) + ", this run of " + text(now);
+  const std::optional<int64_t> batch =
+      ConvertBatch(position_.batch, before, now, parts_.train->NumBatches());
+  parts_.training_runner->LoadState(ranks.at(0).at("runner"));
+  if (batch) {
+    Json meters = Json::array();
+    for (const auto& each : ranks) meters.push_back(each.at("meter"));
+    train_meter_.LoadState(MergeMeters(meters, rank));
+  } else {
+    train_meter_.Reset();
+    seconds_before_ = 0;
+  }
+  if (is_main_rank()) {
+    events().Notice(
+        batch ? "info" : "warning",
+        saved_by + "; " +
+            (batch ? "it goes on at the same sample of epoch "
+                   : "it cannot go on at the same sample, and begins anew "
+                     "epoch ") +
+            std::to_string(position_.epoch + 1) +
+            "; random numbers of the ranks are new ones");
+  }
+  position_.batch = batch.value_or(0);
+  SeedGenerators(
+      environment_.device,
+      HashSeed32({parts_.seed, kTrainingStream, static_cast<uint64_t>(rank),
+                  static_cast<uint64_t>(position_.step)}));
+  PrepareSync(nullptr);
+}
+
+void Trainer::GoOnFrom(const Snapshot& read) {
+  Snapshot snapshot = read;  // handles: hooks may put others in their place
+  SnapshotContext context{.trainer = this, .snapshot = &snapshot};
+  on_after_load.Fire(context);
+  const nlohmann::ordered_json& json = snapshot.json;
+  const std::string subject = snapshot.path.empty()
+                                  ? "checkpoint"
+                                  : "checkpoint \"" + snapshot.path + "\"";
+  differences_.clear();
+  try {
+    if (json.value("format", 0) != kFormat) {
+      throw Error(ErrorKind::kBadSpec, "state.json is of format " +
+                                           json.value("format", Json()).dump() +
+                                           "; " + std::to_string(kFormat) +
+                                           " is accepted");
+    }
+    try {
+      LoadReport report =
+          LoadModel(*parts_.model, snapshot.model, parts_.load_strict);
+      if (!report.fits()) DoesNotFit("weights: " + report.Text());
+    } catch (const Error& error) {
+      differences_.push_back(error.what());
+    }
+    const bool keeps_groups = RestoreOptimizers(snapshot);
+    RestoreHooks(snapshot);
+    if (!differences_.empty()) {
+      std::string all;
+      for (const std::string& each : differences_) {
+        all += (all.empty() ? "" : "; ") + each;
+      }
+      throw Error(ErrorKind::kBadSpec,
+                  "does not fit this experiment: " + all +
+                      ". Accepted are the experiment that it was saved from, "
+                      "experiment.load_strict: false, which takes what fits, "
+                      "and experiment.resume: never");
+    }
+    if (json.contains("messages")) messages_.LoadState(json.at("messages"));
+    RestorePosition(snapshot, keeps_groups);
+    parts_.monitor.best = ToNumber(json.at("best").at("value"));
+    parts_.monitor.best_epoch = json.at("best").value("epoch", int64_t{-1});
+  } catch (const Error& error) {
+    throw Error(error.kind(), subject + ": " + error.what());
+  } catch (const nlohmann::json::exception& error) {
+    throw Error(ErrorKind::kBadSpec,
+                subject + ": state.json is not what this version writes: " +
+                    error.what());
+  }
+  resumed_from_ = snapshot.path;
 }
 
 }  // namespace epochd::engine

@@ -47,7 +47,7 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
         update_.ShareOf(position.batch, context.num_batches,
                         position.batch + 1 == context.num_batches);
     if (!context.skip) {
-      run.sync.BeforeForward();
+      run.sync.BeforeForward(share.ends_group);
       at::Tensor total;
       {
         AutocastGuard autocast(precision_, run.device.type());
@@ -94,7 +94,7 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
   return [this, &run, &context, known] {
     if (known->defined()) return std::exchange(*known, at::Tensor());
     update_.optimizer().ZeroGrad();
-    run.sync.BeforeForward();
+    run.sync.BeforeForward(true);
     at::Tensor loss;
     {
       AutocastGuard autocast(precision_, run.device.type());

@@ -5,12 +5,14 @@
 // during the build; one thread.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <typeindex>
 #include <unordered_map>
 #include <vector>
 
+#include "worker/engine/core/optimizer.h"
 #include "worker/engine/registry/registry.h"
 
 namespace epochd::engine {
@@ -51,6 +53,17 @@ class BuildScope {
     targets_[path] = std::move(targets);
   }
 
+  // Is put around each optimizer once it is built.
+  using OptimizerWrap =
+      std::function<std::shared_ptr<Optimizer>(std::shared_ptr<Optimizer>)>;
+  void SetOptimizerWrap(OptimizerWrap wrap) {
+    optimizer_wrap_ = std::move(wrap);
+  }
+  std::shared_ptr<Optimizer> Wrapped(
+      std::shared_ptr<Optimizer> optimizer) const {
+    return optimizer_wrap_ ? optimizer_wrap_(std::move(optimizer)) : optimizer;
+  }
+
   // The component and the completed parameters of `value`, references
   // followed.
   struct Resolved {
@@ -79,6 +92,7 @@ class BuildScope {
   const std::string root_;
   std::unordered_map<std::string, Named> named_;
   std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
+  OptimizerWrap optimizer_wrap_;
 };
 
 // The name in "${ref:name}"; empty: no reference.

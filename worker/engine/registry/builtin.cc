@@ -11,6 +11,7 @@
 #include "worker/engine/model/builtin.h"
 #include "worker/engine/optim/builtin.h"
 #include "worker/engine/registry/config_sections.h"
+#include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/experiment_component.h"
 #include "worker/engine/registry/loop_components.h"
 #include "worker/engine/schedule/builtin.h"
@@ -22,6 +23,7 @@ void AddBuiltins(Registry& registry) {
   for (catalogue::Component& section : ConfigSections()) {
     registry.Declare(std::move(section));
   }
+  registry.Declare(DdpSection());
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinTransforms());
@@ -31,7 +33,7 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinMetrics());
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {
     registry.AddOne<Optimizer>(entry.component, [entry](const Params& params) {
-      return std::shared_ptr<Optimizer>(
+      return params.Wrapped(
           MakeOptimizer(entry, params, params.OptimizerTargets()));
     });
   }

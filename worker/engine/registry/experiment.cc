@@ -9,8 +9,10 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
 #include "worker/engine/data/views.h"
+#include "worker/engine/optim/sharded.h"
 #include "worker/engine/registry/build_scope.h"
 #include "worker/engine/registry/config_sections.h"
+#include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/loader_parameters.h"
 #include "worker/engine/registry/optimization.h"
 
@@ -22,6 +24,7 @@ using catalogue::Json;
 
 // Keeps the stream of initial weights apart from that of training.
 constexpr uint64_t kWeightStream = 100;
+constexpr uint64_t kCompressionStream = 102;
 
 [[noreturn]] void Refuse(const std::string& path, const std::string& problem) {
   throw Error(ErrorKind::kBadSpec, path + ": " + problem);
@@ -69,6 +72,7 @@ class Builder {
   const Randomness randomness_;
   const Json values_;
   Json trainer_values_;
+  DdpOptions ddp_;
   std::shared_ptr<Model> model_;
 };
 
@@ -101,9 +105,13 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
   }
   LoaderOptions loader = ReadLoaderOptions(params);
   loader.seed = HashSeed({randomness_.seed});
+  if (params.String("order") == "torch") {
+    loader.torch_order = randomness_.seed;
+  }
   loader.rank = options_.environment.communicator->rank();
   loader.world_size = options_.environment.communicator->world_size();
-  loader.pad = pad;
+  loader.pad = pad && !ddp_.drops_uneven;
+  loader.trim = pad && ddp_.drops_uneven;
   std::unique_ptr<BatchSource> source = MakeLoader(std::move(dataset), loader);
   if (part == "train" && source->NumBatches() == 0) {
     Refuse(AppendKey(path, "batch_size"),
@@ -259,6 +267,15 @@ Experiment Builder::Build() {
                                                  /*warn_only=*/false);
   at::globalContext().setDeterministicCuDNN(randomness_.deterministic);
   experiment.load_from = values_.value("load_from", "");
+  experiment.load_strict = values_.at("load_strict").get<bool>();
+  experiment.resume = values_.value("resume", "");
+  ddp_ = ReadDdp(registry_, values_, options_.root);
+  Communicator& communicator = *options_.environment.communicator;
+  if (ddp_.shards_optimizer && communicator.world_size() > 1) {
+    scope_.SetOptimizerWrap([&communicator](std::shared_ptr<Optimizer> inner) {
+      return std::make_shared<ShardedOptimizer>(std::move(inner), communicator);
+    });
+  }
   trainer_values_ =
       scope_.Resolve("trainer", values_.at("trainer"), Path("trainer")).values;
 
@@ -280,12 +297,22 @@ Experiment Builder::Build() {
       // A broken file of the user's stays broken, however often it is read.
       Refuse(Path("initial_weights"), error.what());
     }
-    LoadModel(*model_, weights);
+    const LoadReport report =
+        LoadModel(*model_, weights, experiment.load_strict);
+    if (!report.fits() && options_.environment.communicator->rank() == 0) {
+      options_.environment.events->Notice(
+          "warning", Path("initial_weights") + ": " +
+                         std::to_string(report.loaded) +
+                         " tensors were taken; " + report.Text());
+    }
   }
 
   Trainer::Parts parts;
   parts.model = model_;
   parts.seed = experiment.seed;
+  parts.sync = ddp_.sync;
+  parts.sync.power_sgd.seed = HashSeed({experiment.seed, kCompressionStream});
+  parts.load_strict = experiment.load_strict;
   parts.epochs = trainer_values_.at("epochs").get<int64_t>();
   parts.train = MakeSource("train", /*pad=*/true);
   parts.val = MakeSource(experiment.task == "test" ? "test" : "val",

@@ -21,6 +21,11 @@ struct Experiment {
   int64_t num_parameters = 0;
   // What to load weights from before all else; may be empty.
   std::string load_from;
+  // Those weights, and a checkpoint, must fit in all; else what fits is taken.
+  bool load_strict = true;
+  // "auto", "never", or the checkpoint to go on from; empty: not said, which
+  // means auto.
+  std::string resume;
   std::unique_ptr<Trainer> trainer;
 };
 

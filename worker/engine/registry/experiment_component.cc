@@ -104,6 +104,19 @@ catalogue::Component ExperimentComponent() {
        .type = "string",
        .help = "job/<id>/best, job/<id>/last or a checkpoint's folder: weights "
                "to start from or to measure"},
+      {.name = "load_strict",
+       .type = "bool",
+       .default_value = true,
+       .help = "weights and checkpoints must fit in all; false: what fits is "
+               "taken and the rest said"},
+      {.name = "resume",
+       .type = "string",
+       .help = "auto: go on from the job's own checkpoint when there is one; "
+               "never; or the checkpoint of another run to go on from, as "
+               "load_from names it"},
+      {.name = "ddp",
+       .type = "map",
+       .help = "how the ranks of a run work together"},
   };
   return experiment;
 }

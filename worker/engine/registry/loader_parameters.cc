@@ -14,6 +14,12 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .type = "bool",
        .default_value = false,
        .help = "another order each epoch, by seed and epoch"},
+      {.name = "order",
+       .type = "string",
+       .default_value = "hashed",
+       .choices = {"hashed", "torch"},
+       .help = "of shuffled samples: a permutation of our own, or the one that "
+               "torch's DistributedSampler makes of seed and epoch"},
       {.name = "threads",
        .type = "int",
        .default_value = 0,

@@ -128,6 +128,11 @@ const std::vector<NamedTensor>& Params::OptimizerTargets() const {
   return scope_.OptimizerTargets(path_);
 }
 
+std::shared_ptr<Optimizer> Params::Wrapped(
+    std::shared_ptr<Optimizer> optimizer) const {
+  return scope_.Wrapped(std::move(optimizer));
+}
+
 std::shared_ptr<void> Params::MakeErased(std::type_index type,
                                          std::string_view name) const {
   if (!Has(name)) return nullptr;

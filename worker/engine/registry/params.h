@@ -20,6 +20,7 @@
 namespace epochd::engine {
 
 class BuildScope;
+class Optimizer;
 
 class Params {
  public:
@@ -74,6 +75,9 @@ class Params {
 
   // What an optimizer that is being built updates.
   const std::vector<NamedTensor>& OptimizerTargets() const;
+  // The optimizer that was built, with what the experiment puts around it.
+  std::shared_ptr<Optimizer> Wrapped(
+      std::shared_ptr<Optimizer> optimizer) const;
 
   // Such as experiment.hooks[1].
   const std::string& path() const { return path_; }

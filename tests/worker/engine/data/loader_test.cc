@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/random.h"
 #include "worker/engine/data/transforms.h"
 #include "worker/engine/data/views.h"
 
@@ -196,6 +197,98 @@ TEST(LoaderTest, RefusesOptionsThatMakeNoSense) {
   EXPECT_THROW(MakeLoader(Images(3), options), Error);
   options = Options(-1);
   EXPECT_THROW(MakeLoader(Images(3), options), Error);
+}
+
+// Gives each sample 64 random bits of its stream.
+class Draws : public Dataset {
+ public:
+  explicit Draws(int64_t size) : size_(size) {}
+  int64_t Size() const override { return size_; }
+  Batch Get(int64_t index, const SampleSeed& seed) const override {
+    Random random({seed.seed, static_cast<uint64_t>(seed.epoch),
+                   static_cast<uint64_t>(index)});
+    return Batch{
+        {"target",
+         at::scalar_tensor(static_cast<int64_t>(random.Next()), at::kLong)}};
+  }
+
+ private:
+  int64_t size_;
+};
+
+TEST(LoaderTest, Case95NoTwoSamplesOrEpochsShareAStream) {
+  std::vector<std::vector<int64_t>> runs;
+  for (int run = 0; run < 2; ++run) {
+    LoaderOptions options = Options(4);
+    options.batch_size = 2;
+    auto loader = MakeLoader(std::make_shared<Draws>(8), options);
+    std::vector<int64_t> drawn = Targets(Epoch(*loader, 0));
+    for (int64_t value : Targets(Epoch(*loader, 1))) drawn.push_back(value);
+    EXPECT_EQ(std::set<int64_t>(drawn.begin(), drawn.end()).size(), 16u);
+    runs.push_back(std::move(drawn));
+  }
+  EXPECT_EQ(runs[0], runs[1]);
+}
+
+TEST(LoaderTest, Case97ThreadsDoNotChangeWhatIsDrawn) {
+  std::vector<std::vector<int64_t>> runs;
+  for (int threads : {0, 1, 2, 4}) {
+    auto loader = MakeLoader(std::make_shared<Draws>(23), Options(threads));
+    runs.push_back(Targets(Epoch(*loader, 1)));
+  }
+  for (const auto& run : runs) EXPECT_EQ(run, runs[0]);
+}
+
+TEST(LoaderTest, Case99RanksShareOneOrderWhateverTheSeed) {
+  // The seed is the experiment's, 0 unless it is given: never one per process.
+  std::set<int64_t> seen;
+  for (int rank = 0; rank < 2; ++rank) {
+    LoaderOptions options;
+    options.shuffle = true;
+    options.batch_size = 4;
+    options.rank = rank;
+    options.world_size = 2;
+    for (int64_t index : EpochOrder(32, 0, options)) {
+      EXPECT_TRUE(seen.insert(index).second) << index;
+    }
+  }
+  EXPECT_EQ(seen.size(), 32u);
+}
+
+TEST(LoaderTest, Case100And102EverySeedHasAnOrderOfItsOwn) {
+  std::set<std::vector<int64_t>> orders;
+  const std::vector<uint64_t> seeds = {
+      0, 1, 5, 5 + (uint64_t{1} << 32), uint64_t{1} << 63, ~uint64_t{0}};
+  for (uint64_t seed : seeds) {
+    LoaderOptions options;
+    options.shuffle = true;
+    options.seed = seed;
+    orders.insert(EpochOrder(40, 0, options));
+  }
+  EXPECT_EQ(orders.size(), seeds.size());
+}
+
+TEST(LoaderTest, Case103TorchsOrderOfEachEpochWhereThatIsAsked) {
+  LoaderOptions options;
+  options.shuffle = true;
+  options.torch_order = 0;
+  using Order = std::vector<int64_t>;
+  EXPECT_EQ(EpochOrder(6, 0, options), (Order{2, 5, 3, 0, 1, 4}));
+  EXPECT_EQ(EpochOrder(6, 1, options), (Order{1, 5, 2, 0, 3, 4}));
+  // Through the loader, and for ranks.
+  auto loader = MakeLoader(Images(6), options);
+  EXPECT_EQ(Targets(Epoch(*loader, 1)), (Order{1, 5, 2, 0, 3, 4}));
+  options.world_size = 2;
+  options.rank = 1;
+  EXPECT_EQ(EpochOrder(6, 0, options), (Order{5, 0, 4}));
+  options.torch_order.reset();
+  EXPECT_NE(EpochOrder(60, 0, options), EpochOrder(60, 1, options));
+}
+
+TEST(LoaderTest, Case83TheNextEpochIsWholeAgain) {
+  auto loader = MakeLoader(Images(20), Options(2));
+  EXPECT_EQ(Epoch(*loader, 0, 2).size(), 3u);
+  EXPECT_EQ(Epoch(*loader, 1).size(), 5u);
 }
 
 TEST(TransformsTest, NormalizeIsTheSameOnSampleAndBatch) {

@@ -7,7 +7,10 @@
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/loop/regrouping.h"
 #include "worker/engine/loop/trainer.h"
+#include "worker/engine/loop/training_runner.h"
 
 namespace epochd::engine {
 namespace {
@@ -108,6 +111,298 @@ TEST(ResumeTest, DoesNotTrainOnWhenTheRunHadEnded) {
   run.trainer().Restore(snapshot);
   EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().position().epoch, 1);
+}
+
+// A snapshot after `step` steps of a run.
+Snapshot SnapshotAfter(const Json& json, int64_t step) {
+  TestRun run(json);
+  Snapshot snapshot;
+  run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
+    if (context.trainer->position().step != step) return;
+    snapshot = context.trainer->TakeSnapshot();
+    for (auto* list : {&snapshot.model, &snapshot.state}) {
+      for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
+    }
+    context.trainer->RequestStop();
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  return snapshot;
+}
+
+// What Restore() refuses, as text.
+std::string Refusal(const Json& json, const Snapshot& snapshot) {
+  TestRun run(json);
+  try {
+    run.trainer().Restore(snapshot);
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
+    return error.what();
+  }
+  return "";
+}
+
+void ExpectIn(const std::string& part, const std::string& text) {
+  EXPECT_NE(text.find(part), std::string::npos) << text;
+}
+
+TEST(ResumeTest, SaysAllThatChangedInTheExperiment) {
+  Json before = DigitsExperiment(2);
+  before["hooks"].push_back({{"type", "EarlyStopping"}, {"patience", 3}});
+  const Snapshot snapshot = SnapshotAfter(before, 3);
+  Json json = DigitsExperiment(2);
+  json["model"]["hidden"] = {20};
+  json.erase("lr_scheduler");
+  const std::string refusal = Refusal(json, snapshot);
+  ExpectIn("does not fit this experiment", refusal);
+  ExpectIn("is of shape [16, 64], the model's is [20, 64]", refusal);
+  ExpectIn("1 schedulers, the experiment 0", refusal);
+  ExpectIn("\"EarlyStopping\" had a state and is not there", refusal);
+  ExpectIn("load_strict: false", refusal);
+}
+
+TEST(ResumeTest, Case172AChangedHookListIsSaidByName) {
+  Json before = DigitsExperiment(2);
+  before["hooks"] = {{{"type", "EarlyStopping"}, {"patience", 3}}};
+  const Snapshot snapshot = SnapshotAfter(before, 3);
+  Json json = DigitsExperiment(2);
+  json["hooks"] = {{{"type", "CheckpointSaver"}}};
+  const std::string refusal = Refusal(json, snapshot);
+  ExpectIn("\"EarlyStopping\" had a state and is not there", refusal);
+  ExpectIn("\"CheckpointSaver\" is new", refusal);
+}
+
+TEST(ResumeTest, TakesWhatFitsWhereItIsToldTo) {
+  Json before = DigitsExperiment(2);
+  before["hooks"].push_back({{"type", "EarlyStopping"}, {"patience", 3}});
+  const Snapshot snapshot = SnapshotAfter(before, 3);
+  Json json = DigitsExperiment(2);
+  json["load_strict"] = false;
+  json["model"]["hidden"] = {20};
+  TestRun run(json);
+  run.trainer().Restore(snapshot);
+  EXPECT_EQ(run.trainer().position().step, 3);
+  EXPECT_FALSE(run.sink.Of("notice").empty());
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
+}
+
+TEST(ResumeTest, WeightsThatFitAreTakenWithAReport) {
+  TestRun run(DigitsExperiment(1));
+  Model& model = run.trainer().model();
+  std::vector<NamedTensor> saved;
+  for (const NamedTensor& each : model.Parameters()) {
+    saved.push_back({each.name, at::full_like(each.tensor, 7)});
+  }
+  const std::string first = saved[0].name;
+  const std::string last = saved.back().name;
+  saved.back().tensor = at::ones({3, 3});
+  saved.push_back({"head", at::ones({1})});
+  saved.erase(saved.begin() + 1);
+  EXPECT_THROW(LoadModel(model, saved), Error);
+  EXPECT_FALSE(model.Parameters()[0].tensor.eq(7).all().item<bool>());
+  const LoadReport report = LoadModel(model, saved, /*strict=*/false);
+  EXPECT_EQ(report.loaded, 2);
+  EXPECT_EQ(report.missing.size(), 1u);
+  EXPECT_EQ(report.unexpected, std::vector<std::string>{"head"});
+  ASSERT_EQ(report.misshapen.size(), 1u);
+  ExpectIn(last, report.misshapen[0]);
+  EXPECT_TRUE(model.Parameters()[0].tensor.eq(7).all().item<bool>());
+  // Nothing in common is not "partial".
+  EXPECT_THROW(LoadModel(model, {{"other", at::ones({1})}}, false), Error);
+}
+
+TEST(ResumeTest, Case88GeneratorsGoOnWhereTheyWere) {
+  const Json json = DigitsExperiment(2);
+  const Snapshot snapshot = SnapshotAfter(json, 5);
+  auto generator = at::globalContext().defaultGenerator(at::kCPU);
+  std::vector<at::Tensor> draws;
+  for (int i = 0; i < 2; ++i) {
+    TestRun run(json);
+    generator.set_current_seed(static_cast<uint64_t>(i));
+    run.trainer().Restore(snapshot);
+    draws.push_back(at::rand({10}));
+  }
+  EXPECT_TRUE(draws[0].equal(draws[1]));
+}
+
+TEST(ResumeTest, Case86StepsAreCountedOnceEach) {
+  const Json json = DigitsExperiment(3);
+  std::vector<int64_t> steps;
+  const auto count = [&](TestRun& run) {
+    run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
+      steps.push_back(context.trainer->position().step);
+    });
+  };
+  Snapshot snapshot;
+  {
+    TestRun run(json);
+    count(run);
+    run.trainer().on_epoch_committed.Bind([&](TrainerContext& context) {
+      snapshot = context.trainer->TakeSnapshot();
+      context.trainer->RequestStop();
+    });
+    run.trainer().Start();
+    run.trainer().Run();
+    // The stop was heard in the second epoch's first step.
+    steps.resize(static_cast<size_t>(snapshot.json["step"].get<int64_t>()));
+  }
+  TestRun run(json);
+  count(run);
+  run.trainer().Restore(snapshot);
+  run.trainer().Run();
+  ASSERT_EQ(steps.size(), 36u);
+  for (size_t i = 0; i < steps.size(); ++i) {
+    EXPECT_EQ(steps[i], static_cast<int64_t>(i) + 1);
+  }
+}
+
+TEST(ResumeTest, Case89ValidationDoesNotChangeTheOrderOfTraining) {
+  Json json = DigitsExperiment(2);
+  json["monitor"] = {{"metric", "train/loss"}};
+  const auto weights = [&](bool validates) {
+    Json variant = json;
+    if (!validates) variant["data"].erase("val");
+    TestRun run(variant);
+    run.trainer().Start();
+    run.trainer().Run();
+    return run.Weights();
+  };
+  EXPECT_TRUE(weights(true).equal(weights(false)));
+}
+
+TEST(ResumeTest, Case90AnInterruptionDoesNotShiftTheSamples) {
+  const Json json = DigitsExperiment(3);
+  const auto targets_of = [](TestRun& run, std::vector<at::Tensor>& into) {
+    auto& runner =
+        dynamic_cast<TrainingRunner&>(run.trainer().training_runner());
+    runner.on_post_step.Bind([&into](RunnerContext& context) {
+      into.push_back(context.entry->At("target").clone());
+    });
+  };
+  std::vector<at::Tensor> straight;
+  {
+    TestRun run(json);
+    targets_of(run, straight);
+    run.trainer().Start();
+    run.trainer().Run();
+  }
+  std::vector<at::Tensor> parts;
+  Snapshot snapshot;
+  for (int attempt = 0; attempt < 10; ++attempt) {
+    TestRun run(json);
+    targets_of(run, parts);
+    int64_t steps = 0;
+    bool saved = false;
+    const auto save = [&](TrainerContext& context) {
+      if (!context.ending) {
+        if (++steps == 11) run.trainer().RequestStop();
+        return;
+      }
+      snapshot = context.trainer->TakeSnapshot();
+      for (auto* list : {&snapshot.model, &snapshot.state}) {
+        for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
+      }
+      saved = true;
+    };
+    run.trainer().on_step_boundary.Bind(save);
+    run.trainer().on_epoch_committed.Bind([&](TrainerContext& context) {
+      if (context.ending) save(context);
+    });
+    if (attempt == 0) {
+      run.trainer().Start();
+    } else {
+      run.trainer().Restore(snapshot);
+    }
+    if (run.trainer().Run() == Trainer::Outcome::kCompleted) break;
+    ASSERT_TRUE(saved);
+  }
+  ASSERT_EQ(parts.size(), straight.size());
+  for (size_t i = 0; i < parts.size(); ++i) {
+    EXPECT_TRUE(parts[i].equal(straight[i])) << i;
+  }
+}
+
+TEST(ResumeTest, Case92NothingIsLeftToDoAtTheLastEpoch) {
+  const Json json = DigitsExperiment(1);
+  Snapshot snapshot;
+  {
+    TestRun run(json);
+    run.trainer().on_epoch_committed.Bind([&](TrainerContext& context) {
+      snapshot = context.trainer->TakeSnapshot();
+    });
+    run.trainer().Start();
+    run.trainer().Run();
+  }
+  TestRun run(json);
+  bool ended = false;
+  run.trainer().on_training_ended.Bind([&](TrainerContext&) { ended = true; });
+  run.trainer().Restore(snapshot);
+  const at::Tensor before = run.Weights();
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
+  EXPECT_TRUE(run.Weights().equal(before));
+  EXPECT_EQ(run.trainer().position().step, 12);
+  EXPECT_TRUE(ended);
+}
+
+TEST(ResumeTest, Case93ACheckpointHoldsNoEndOfTheTraining) {
+  // What ends a training is the experiment's alone, so nothing can conflict.
+  const Snapshot snapshot = SnapshotAfter(DigitsExperiment(1), 3);
+  for (const char* key : {"epochs", "max_epochs", "max_iters"}) {
+    EXPECT_FALSE(snapshot.json.contains(key)) << key;
+  }
+  TestRun longer(DigitsExperiment(2));
+  longer.trainer().Restore(snapshot);
+  longer.trainer().Run();
+  EXPECT_EQ(longer.trainer().position().epoch, 2);
+}
+
+TEST(ResumeTest, AnotherBatchSizeGoesOnAtTheSameSampleWhereItCan) {
+  Json json = DigitsExperiment(2);
+  json["data"]["train"]["batch_size"] = 64;
+  const Snapshot snapshot = SnapshotAfter(json, 6);
+  Json twice = json;
+  twice["data"]["train"]["batch_size"] = 128;
+  TestRun run(twice);
+  run.trainer().Restore(snapshot);
+  EXPECT_EQ(run.trainer().position().batch, 3);
+  ExpectIn("at the same sample of epoch 1",
+           run.sink.Of("notice").at(0)["text"].get<std::string>());
+  Json odd = json;
+  odd["data"]["train"]["batch_size"] = 100;
+  TestRun other(odd);
+  other.trainer().Restore(snapshot);
+  EXPECT_EQ(other.trainer().position().batch, 0);
+  EXPECT_EQ(other.trainer().position().step, 6);
+  ExpectIn("begins anew epoch 1",
+           other.sink.Of("notice").at(0)["text"].get<std::string>());
+}
+
+TEST(RegroupingTest, ConvertsByTheSamplesThatWereSeen) {
+  EXPECT_EQ(ConvertBatch(6, {2, 50}, {1, 50}, 100), 12);
+  EXPECT_EQ(ConvertBatch(6, {1, 50}, {2, 50}, 100), 3);
+  EXPECT_EQ(ConvertBatch(6, {1, 50}, {4, 25}, 100), 3);
+  EXPECT_EQ(ConvertBatch(5, {1, 50}, {2, 50}, 100), std::nullopt);
+  EXPECT_EQ(ConvertBatch(0, {4, 8}, {3, 7}, 0), 0);
+  // Behind the end.
+  EXPECT_EQ(ConvertBatch(6, {2, 50}, {1, 50}, 12), std::nullopt);
+  // Other data: other samples.
+  EXPECT_EQ(ConvertBatch(6, {1, 50, 900}, {1, 50, 901}, 100), std::nullopt);
+  EXPECT_EQ(ConvertBatch(0, {1, 50, 900}, {1, 50, 901}, 100), 0);
+}
+
+TEST(RegroupingTest, MetersOfAllRanksCountOnce) {
+  const Json meters = Json::parse(
+      R"([[{"name": "loss", "sum": 3.0, "samples": 2.0}],
+          [{"name": "loss", "sum": 5.0, "samples": 4.0},
+           {"name": "extra", "sum": 1.0, "samples": 1.0}]])");
+  EXPECT_EQ(MergeMeters(meters, 0),
+            Json::parse(
+                R"([{"name": "loss", "sum": 8.0, "samples": 6.0},
+          {"name": "extra", "sum": 1.0, "samples": 1.0}])"));
+  EXPECT_EQ(MergeMeters(meters, 1),
+            Json::parse(
+                R"([{"name": "loss", "sum": 0.0, "samples": 0.0},
+          {"name": "extra", "sum": 0.0, "samples": 0.0}])"));
 }
 
 }  // namespace

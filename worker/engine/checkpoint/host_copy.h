@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// HostCopy: gives a snapshot tensors of its own, on the host, so that training
+// may go on while it is written. Memory is kept from one snapshot to the next:
+// fresh pages would cost more than the copy. One thread at a time.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+
+#include "worker/engine/checkpoint/checkpoint.h"
+
+namespace epochd::engine {
+
+class HostCopy {
+ public:
+  // Replaces the snapshot's tensors by copies. They are valid until the next
+  // call, which overwrites them.
+  void Take(Snapshot& snapshot);
+
+ private:
+  using Buffers = std::unordered_map<std::string, at::Tensor>;
+  static void TakeList(std::vector<NamedTensor>& tensors, Buffers& buffers);
+
+  Buffers model_;
+  Buffers state_;
+};
+
+}  // namespace epochd::engine

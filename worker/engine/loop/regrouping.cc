@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loop/regrouping.h"
+
+#include <string>
+
+#include "worker/engine/core/number.h"
+
+namespace epochd::engine {
+
+std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
+                                    const Grouping& now, int64_t num_batches) {
+  if (batch > 0 && before.samples != now.samples) return std::nullopt;
+  const int64_t seen = batch * before.batch_size * before.world_size;
+  const int64_t step = now.batch_size * now.world_size;
+  if (step <= 0 || seen % step != 0) return std::nullopt;
+  const int64_t converted = seen / step;
+  if (batch > 0 && converted >= num_batches) return std::nullopt;
+  return converted;
+}
+
+nlohmann::ordered_json MergeMeters(const nlohmann::ordered_json& meters,
+                                   int rank) {
+  auto merged = nlohmann::ordered_json::array();
+  for (const auto& meter : meters) {
+    for (const auto& sum : meter) {
+      nlohmann::ordered_json* into = nullptr;
+      for (auto& each : merged) {
+        if (each.at("name") == sum.at("name")) into = &each;
+      }
+      if (into == nullptr) {
+        merged.push_back({{"name", sum.at("name")},
+                          {"sum", FromNumber(0.0)},
+                          {"samples", 0.0}});
+        into = &merged.back();
+      }
+      if (rank != 0) continue;
+      (*into)["sum"] =
+          FromNumber(ToNumber(into->at("sum")) + ToNumber(sum.at("sum")));
+      (*into)["samples"] =
+          into->at("samples").get<double>() + sum.at("samples").get<double>();
+    }
+  }
+  return merged;
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Regrouping: going on with another number of ranks, another batch size or
+// another data set than a checkpoint was saved with. The order of an epoch's samples does not
+// depend on either, and rank r of W takes places r, r + W, ... of it: after b
+// batches of B samples on W ranks the first b * B * W samples were seen. Where
+// that is a whole number of the new steps the run goes on at the very sample,
+// else it begins the epoch again. Pure.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+namespace epochd::engine {
+
+struct Grouping {
+  int64_t world_size = 1;
+  int64_t batch_size = 1;  // per rank
+  int64_t samples = 0;     // of the data set
+  bool operator==(const Grouping&) const = default;
+};
+
+// The batch of the new grouping that begins where `batch` of the old one does;
+// nothing: none does, it would be past `num_batches`, or the data set changed.
+std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
+                                    const Grouping& now, int64_t num_batches);
+
+// What a rank's meter must start from, so that sums over ranks are those of all
+// old ranks: everything on rank 0, zero elsewhere. `meters`: Meter::State() of
+// each old rank.
+nlohmann::ordered_json MergeMeters(const nlohmann::ordered_json& meters,
+                                   int rank);
+
+}  // namespace epochd::engine
