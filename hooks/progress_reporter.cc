@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/progress_reporter.h"
 
+#include <algorithm>
+
 #include "worker/engine/core/number.h"
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
@@ -20,6 +22,9 @@ Json ToJson(const engine::Scores& scores) {
   return json;
 }
 
+// A number that is not known beforehand is told as 0.
+int64_t Known(int64_t count) { return std::max<int64_t>(count, 0); }
+
 }  // namespace
 
 void ProgressReporter::AttachToTrainer(engine::Trainer& trainer) {
@@ -36,11 +41,11 @@ void ProgressReporter::TellBegan(const engine::TrainerContext& context) {
   const engine::BatchSource* val = trainer_->val();
   trainer_->events().Emit(
       "training_began",
-      {{"total_epochs", context.total_epochs},
+      {{"total_epochs", Known(context.total_epochs)},
        {"initial_epoch", context.initial_epoch + 1},
        {"initial_batch", context.initial_batch},
-       {"train_batches", train.NumBatches()},
-       {"val_batches", val != nullptr ? val->NumBatches() : 0},
+       {"train_batches", Known(train.NumBatches())},
+       {"val_batches", val != nullptr ? Known(val->NumBatches()) : 0},
        {"train_samples", train.NumSamples()},
        {"val_samples", val != nullptr ? val->NumSamples() : 0},
        {"parameters", options_.num_parameters},
@@ -103,10 +108,12 @@ void ProgressReporter::Step(const engine::RunnerContext& context) {
   if (now < next_) return;
   next_ = now + kInterval;
   const std::chrono::duration<double> lasted = now - pass_began_;
-  Json progress = {
-      {"epoch", context.epoch + 1},     {"total_epochs", trainer_->epochs()},
-      {"phase", context.phase},         {"batch", context.batch + 1},
-      {"batches", context.num_batches}, {"step", context.step}};
+  Json progress = {{"epoch", context.epoch + 1},
+                   {"total_epochs", Known(trainer_->epochs())},
+                   {"phase", context.phase},
+                   {"batch", context.batch + 1},
+                   {"batches", Known(context.num_batches)},
+                   {"step", context.step}};
   if (context.loss.defined()) {
     progress["loss"] = FromNumber(context.loss.item<double>());
   }

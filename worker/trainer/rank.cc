@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "hooks/metric_logger.h"
 #include "hooks/progress_reporter.h"
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/checkpoint/sha256.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
@@ -116,6 +118,7 @@ class Rank {
   void RemoveUnfinished();
   int Train();
   int Evaluate();
+  int Predict();
   // Throws when the ranks, which must stay equal, have come apart.
   void CompareWeights();
   void TellEnded(const char* outcome, const std::string& message);
@@ -254,6 +257,8 @@ void Rank::AddHooks() {
       hooks::ProgressReporter::Options{
           .num_parameters = experiment_.num_parameters, .resumed_from = {}});
   trainer.AddHook(reporter_);
+  // A trial leaves nothing behind.
+  if (experiment_.is_trial) return;
   if (!trainer.HasHook("MetricLogger")) {
     trainer.AddHook(
         std::make_shared<hooks::MetricLogger>(hooks::MetricLogger::Options()));
@@ -377,11 +382,22 @@ void Rank::CompareWeights() {
 
 int Rank::Evaluate() {
   LoadInitialWeights();
-  const engine::Scores scores = experiment_.trainer->Evaluate(
-      experiment_.task == "test" ? "test" : "val");
-  if (scores.empty() && watcher_.stop_requested()) {
+  const std::string phase =
+      experiment_.task == "validate" ? "val" : experiment_.task;
+  const auto began = std::chrono::steady_clock::now();
+  engine::Scores scores = experiment_.trainer->Evaluate(phase);
+  if (watcher_.stop_requested()) {
     TellEnded("stopped", "stopped on request, before the end of the pass");
     return link::kStoppedWithCheckpoint;
+  }
+  if (experiment_.task == "benchmark") {
+    const std::chrono::duration<double> lasted =
+        std::chrono::steady_clock::now() - began;
+    const auto samples =
+        static_cast<double>(experiment_.trainer->val()->NumSamples());
+    scores.emplace_back("benchmark/seconds", lasted.count());
+    scores.emplace_back("benchmark/samples_per_second",
+                        samples / lasted.count());
   }
   Json metrics = Json::object();
   for (const auto& [name, value] : scores) {
@@ -395,6 +411,35 @@ int Rank::Evaluate() {
   return link::kDone;
 }
 
+int Rank::Predict() {
+  LoadInitialWeights();
+  Trainer& trainer = *experiment_.trainer;
+  const auto result = trainer.Predict();
+  if (watcher_.stop_requested()) {
+    TellEnded("stopped", "stopped on request, before the end of the pass");
+    return link::kStoppedWithCheckpoint;
+  }
+  if (!result) {
+    TellEnded("completed", "there is no data.predict; nothing was predicted");
+    return link::kDone;
+  }
+  if (request_.rank == 0 && !result->joined.empty()) {
+    MakeOutputFolder();
+    std::vector<engine::NamedTensor> tensors;
+    for (const auto& [name, tensor] : result->joined) {
+      tensors.push_back({name, tensor});
+    }
+    if (!result->indices.empty()) {
+      tensors.push_back({"index", at::tensor(result->indices, at::kLong)});
+    }
+    const std::string path = output_dir_ + "/predictions.safetensors";
+    engine::WriteSafetensors(path, tensors);
+    trainer.AddOutput("predictions", path);
+  }
+  TellEnded("completed", "");
+  return link::kDone;
+}
+
 int Rank::Run() {
   TellStarted();
   at::set_num_threads(spec_.cpus);
@@ -403,7 +448,11 @@ int Rank::Run() {
   int code = link::kDone;
   engine::NamingTheFirstFailure(*communicator_, [&] {
     Build();
-    code = experiment_.task == "train" ? Train() : Evaluate();
+    if (experiment_.task == "train") {
+      code = Train();
+    } else {
+      code = experiment_.task == "predict" ? Predict() : Evaluate();
+    }
   });
   return code;
 }

@@ -7,6 +7,7 @@
 
 #include "tests/worker/trainer/attempt.h"
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/checkpoint/safetensors.h"
 #include "worker/link/command_socket.h"
 #include "worker/link/exit_code.h"
 
@@ -171,6 +172,48 @@ TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {
     ASSERT_TRUE(weights.defined());
     EXPECT_TRUE(weights.equal(FinalWeights(straight))) << world_size;
   }
+}
+
+TEST(RankTest, PredictsIntoAFile) {
+  const engine::TempFolder root;
+  Json experiment = engine::DigitsExperiment(1);
+  const Json val = experiment["data"]["val"];
+  experiment["task"] = "predict";
+  experiment["data"] = {{"predict", val}};
+  Attempt attempt(root.path(), 1, experiment);
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kDone);
+  const Json ended = attempt.Lines("training_ended")[0];
+  const auto tensors = engine::ReadSafetensors(ended["outputs"]["predictions"]);
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_EQ(tensors[0].tensor.size(0), tensors[1].tensor.size(0));
+}
+
+TEST(RankTest, MeasuresSpeedWithoutALoss) {
+  const engine::TempFolder root;
+  Json experiment = engine::DigitsExperiment(1);
+  const Json val = experiment["data"]["val"];
+  experiment["task"] = "benchmark";
+  experiment["data"] = {{"test", val}};
+  for (const char* key : {"loss", "metrics", "monitor", "optimizer"}) {
+    experiment.erase(key);
+  }
+  Attempt attempt(root.path(), 1, experiment);
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kDone);
+  const Json metrics = attempt.Lines("metrics")[0]["metrics"];
+  EXPECT_GT(metrics["benchmark/samples_per_second"].get<double>(), 0.0);
+}
+
+TEST(RankTest, TriesAllPartsWithoutLeavingAnything) {
+  const engine::TempFolder root;
+  Json experiment = engine::DigitsExperiment(50);
+  experiment["trainer"]["fast_dev_run"] = 2;
+  Attempt attempt(root.path(), 1, experiment);
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kDone);
+  EXPECT_EQ(attempt.Lines("epoch_finished").size(), 1u);
+  EXPECT_TRUE(attempt.Checkpoints().empty());
 }
 
 TEST(RankTest, SkipsABrokenCheckpointAndSaysSo) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "worker/engine/core/batch.h"
 
@@ -32,6 +33,11 @@ class Dataset {
                          const SampleSeed& seed) const;
 };
 
+// What BatchSource::NumBatches() says of an epoch whose end only shows when it
+// comes, and of one that never ends.
+inline constexpr int64_t kUnknownLength = -1;
+inline constexpr int64_t kEndless = -2;
+
 // Iterates a data set in batches, epoch by epoch; data/loader.h implements it.
 // Used from one thread.
 class BatchSource {
@@ -43,11 +49,14 @@ class BatchSource {
   virtual void StartEpoch(int64_t epoch, int64_t first_batch) = 0;
   // False: the epoch is over. Throws Error naming file and index.
   virtual bool Next(Batch& batch) = 0;
-  // Batches of this rank in an epoch.
+  // Batches of this rank in an epoch, or one of the constants above.
   virtual int64_t NumBatches() const = 0;
   // Samples of the whole data set, over all ranks, each once.
   virtual int64_t NumSamples() const = 0;
   virtual int64_t BatchSize() const = 0;
+  // Places in the data set of the samples of the batch that Next() gave last;
+  // empty: not known.
+  virtual std::vector<int64_t> Indices() const { return {}; }
 };
 
 }  // namespace epochd::engine

@@ -10,6 +10,7 @@
 #include <c10/core/Device.h>
 
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/batch.h"
@@ -36,6 +37,26 @@ class Model {
   // Lets a model take part in the loop (hook/hook.h): its hook runs after all
   // others at each point. Lives as long as the model; nullptr: it has none.
   virtual Hook* own_hook() { return nullptr; }
+};
+
+// A model that does its training step itself, in place of a forward pass, a
+// criterion and a step of the runner's. What it has as a Model serves
+// validation.
+class SelfTraining {
+ public:
+  // What the runner does for it.
+  class Stepper {
+   public:
+    virtual ~Stepper() = default;
+    // Differentiates, and steps when a group of accumulated batches is full.
+    virtual void Update(const at::Tensor& loss) = 0;
+  };
+  using Values = std::vector<std::pair<std::string, at::Tensor>>;
+
+  virtual ~SelfTraining() = default;
+  // Values to be logged, by name. Unless it called Update(), those with "loss"
+  // in their name are averaged, added up and updated by.
+  virtual Values TrainStep(Batch& batch, Stepper& stepper) = 0;
 };
 
 // A generator and a discriminator; what GanTrainingRunner needs. As a Model,

@@ -92,6 +92,14 @@ class Loader : public BatchSource {
   int64_t NumBatches() const override { return num_batches_; }
   int64_t NumSamples() const override { return dataset_->Size(); }
   int64_t BatchSize() const override { return options_.batch_size; }
+  std::vector<int64_t> Indices() const override {
+    // Written by Next() and StartEpoch() alone, which the same thread calls.
+    if (order_ == nullptr || next_taken_ == 0) return {};
+    const auto begin = (next_taken_ - 1) * options_.batch_size;
+    const auto end = std::min<int64_t>(begin + options_.batch_size,
+                                       static_cast<int64_t>(order_->size()));
+    return {order_->begin() + begin, order_->begin() + end};
+  }
 
  private:
   struct Slot {

@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include "worker/engine/core/error.h"
+#include "worker/engine/loop/explain.h"
 #include "worker/engine/loss/loss_schedule.h"
 
 namespace epochd::engine {
@@ -38,10 +40,20 @@ void Criterion::AddTerm(const std::shared_ptr<Loss>& loss, double factor) {
   terms_.push_back({loss, std::move(name), factor});
 }
 
+at::Tensor Criterion::ComputeTerm(const Term& term, const Batch& batch) {
+  try {
+    return term.loss->Compute(batch);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    ThrowExplained(error, "loss " + term.name, batch, nullptr);
+  }
+}
+
 at::Tensor Criterion::Compute(const Batch& batch, NamedLosses* parts) const {
   std::vector<at::Tensor> values;
   values.reserve(terms_.size());
-  for (const Term& term : terms_) values.push_back(term.loss->Compute(batch));
+  for (const Term& term : terms_) values.push_back(ComputeTerm(term, batch));
   return Sum(values, parts);
 }
 
@@ -51,7 +63,7 @@ at::Tensor Criterion::ComputeAt(int64_t step, const Batch& batch,
   std::vector<at::Tensor> values;
   std::vector<LossBalancer::Term> terms;
   for (const Term& term : terms_) {
-    values.push_back(term.loss->Compute(batch));
+    values.push_back(ComputeTerm(term, batch));
     terms.push_back({&term.name, term.loss.get(), values.back()});
   }
   balancer_->MaybeUpdate(step, terms, batch);
@@ -90,6 +102,19 @@ void AddLosses(const at::Tensor& loss, const NamedLosses& parts,
                int64_t samples, Meter& meter) {
   if (loss.defined()) meter.Add("loss", loss, samples);
   for (const auto& [name, value] : parts) meter.Add(name, value, samples);
+}
+
+void NameExtraLosses(RunnerContext& context, const NamedLosses& extras) {
+  for (const auto& [name, value] : extras) {
+    if (name == "loss" || FindLoss(context.losses, name) != nullptr ||
+        FindLoss(context.metrics, name) != nullptr) {
+      throw Error(ErrorKind::kBadSpec,
+                  "extra loss \"" + name +
+                      "\": there is a loss or metric of this name; a hook must "
+                      "add its losses under names of their own");
+    }
+    context.losses.emplace_back(name, value.detach());
+  }
 }
 
 void AddMetrics(const NamedLosses& metrics, int64_t samples, Meter& meter) {

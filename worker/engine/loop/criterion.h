@@ -47,6 +47,7 @@ class Criterion {
     double factor = 1.0;  // beside the loss's own weight
   };
   void AddTerm(const std::shared_ptr<Loss>& loss, double factor);
+  static at::Tensor ComputeTerm(const Term& term, const Batch& batch);
   at::Tensor Sum(const std::vector<at::Tensor>& values,
                  NamedLosses* parts) const;
 
@@ -59,6 +60,10 @@ class Criterion {
 // The loss and its parts into a meter, as "loss" and by their names.
 void AddLosses(const at::Tensor& loss, const NamedLosses& parts,
                int64_t samples, Meter& meter);
+
+// Lists the losses that hooks added among those of the batch. Throws
+// Error(kBadSpec) for a name that is taken.
+void NameExtraLosses(RunnerContext& context, const NamedLosses& extras);
 
 // Further scalars of a batch into a meter.
 void AddMetrics(const NamedLosses& metrics, int64_t samples, Meter& meter);

@@ -24,12 +24,20 @@ class StepControl {
  public:
   virtual ~StepControl() = default;
 
-  // A batch of the training is done, its hooks too: schedulers by batch or
-  // step are due. Comes before AfterStep().
-  virtual void AfterBatch() = 0;
-  // An optimizer step was done and all is in a state that can be saved. True:
-  // leave the epoch now.
-  virtual bool AfterStep(bool hook_wants_stop) = 0;
+  struct BatchEnd {
+    // No gradients wait for a step: all is in a state that can be saved.
+    bool ends_group = true;
+    bool is_last = false;  // of the epoch
+    bool hook_wants_stop = false;
+  };
+  enum class Verdict {
+    kGoOn,
+    kFinish,  // the run is done: leave the epoch, which may be over anyway
+    kStop,    // leave the epoch now; it goes on another time
+  };
+  // A batch is done; position and meter include it. A validation may take
+  // place in here; the model is back in training mode after it.
+  virtual Verdict AfterBatch(const BatchEnd& end) = 0;
   // Between batches of a pass without steps. True: leave the pass.
   virtual bool ShouldLeave() const = 0;
 };
@@ -46,6 +54,14 @@ struct EpochRun {
   c10::Device device = c10::Device(c10::kCPU);
   std::string phase = "train";
   std::vector<std::shared_ptr<Metric>> metrics{};
+  // Batches since the job began with which the run ends; below 0: not known.
+  int64_t total_batches = -1;
+  // Groups of gradient accumulation go on over ends of epochs.
+  bool groups_cross_epochs = false;
+  // Leave the pass after that many batches; below 0: no such limit.
+  int64_t max_batches = -1;
+  // Set by a pass without steps: how many it saw.
+  int64_t num_samples = 0;
 };
 
 }  // namespace epochd::engine

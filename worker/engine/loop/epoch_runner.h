@@ -28,10 +28,6 @@ class EpochRunner {
   Optimizers() const = 0;
   // Batches that an optimizer step takes.
   virtual int64_t batches_per_step() const { return 1; }
-  // Optimizer steps of so many epochs of so many batches.
-  virtual int64_t StepsOf(int64_t batches, int64_t epochs) const {
-    return batches * epochs;
-  }
   // Lets the hook bind to this runner's points.
   void Attach(Hook& hook) {
     const BindingPriority priority(hook.priority());
@@ -41,6 +37,8 @@ class EpochRunner {
   virtual void CheckModel(Model& model) const = 0;
   // Whether the trainer must give a criterion.
   virtual bool needs_criterion() const = 0;
+  // No gradients wait for a step; a snapshot would lose them.
+  virtual bool can_save() const { return true; }
   // What must be remembered inside an epoch; null: nothing.
   virtual nlohmann::ordered_json State() const { return nullptr; }
   virtual void LoadState(const nlohmann::ordered_json&) {}

@@ -5,6 +5,8 @@
 #include <c10/core/GradMode.h>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/loop/batch_feed.h"
+#include "worker/engine/loop/explain.h"
 
 namespace epochd::engine {
 namespace {
@@ -30,16 +32,20 @@ class FrozenGuard {
   std::vector<at::Tensor> frozen_;
 };
 
-void AddTerms(const char* name, const NamedLosses& extras, int64_t samples,
-              GanContext& context, Meter& meter) {
-  context.losses.emplace_back(name, context.loss.detach());
-  for (const auto& [extra, value] : extras) {
-    context.losses.emplace_back(extra, value.detach());
-  }
-  const size_t count = extras.size() + 1;
-  for (size_t i = context.losses.size() - count; i < context.losses.size();
-       ++i) {
-    meter.Add(context.losses[i].first, context.losses[i].second, samples);
+at::Tensor Discriminate(const GanContext& context, const at::Tensor& images) {
+  return Explained("discriminator", *context.entry, context.model,
+                   [&] { return context.gan->Discriminate(images); });
+}
+
+// The loss that was just stepped by and what hooks added to it.
+void AddTerms(const char* name, const NamedLosses& extras, GanContext& context,
+              Meter& meter) {
+  const size_t before = context.losses.size();
+  NameExtraLosses(context, {{name, context.loss}});
+  NameExtraLosses(context, extras);
+  for (size_t i = before; i < context.losses.size(); ++i) {
+    meter.Add(context.losses[i].first, context.losses[i].second,
+              context.samples);
   }
 }
 
@@ -73,11 +79,12 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   CheckModel(run.model);
   Position& position = run.position;
   if (position.batch == 0) d_steps_ = g_steps_ = 0;
+  BatchFeed feed(run.source, position.batch);
   GanContext context;
   context.phase = run.phase;
   context.epoch = position.epoch;
   context.batch = position.batch;
-  context.num_batches = run.source.NumBatches();
+  context.num_batches = feed.num_batches();
   context.step = position.step;
   context.global_batch = position.global_batch;
   context.model = &run.model;
@@ -88,11 +95,11 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   context.discriminator_update = &discriminator_;
   run.model.SetTraining(true);
   on_epoch_start.Fire(context);
-  generator_.optimizer().ZeroGrad();
-  discriminator_.optimizer().ZeroGrad();
+  generator_.Forget();
+  discriminator_.Forget();
 
   Batch batch;
-  while (run.source.Next(batch)) {
+  while (feed.Next(batch)) {
     batch = batch.To(run.device);
     context.batch = position.batch;
     context.entry = &batch;
@@ -101,6 +108,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     context.g_steps = g_steps_;
     context.run_d = context.run_g = true;
     context.warming_up = context.skip = context.stepped = false;
+    context.loss.reset();
     context.losses.clear();
     context.metrics.clear();
     context.d_extra_losses.clear();
@@ -108,10 +116,12 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     batch.Set("real", batch.At(context.gan->real_field()));
     {
       AutocastGuard autocast(precision_, run.device.type());
-      batch.Set("fake", context.gan->Generate(batch, context.samples));
+      batch.Set("fake", Explained("generator", batch, &run.model, [&] {
+                  return context.gan->Generate(batch, context.samples);
+                }));
     }
     on_pre_step.Fire(context);
-    if (position.batch + 1 == context.num_batches) {
+    if (feed.is_last()) {
       context.run_d = context.run_g = true;
     }
     if (context.warming_up) {
@@ -130,9 +140,14 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     AddMetrics(context.metrics, context.samples, run.meter);
     on_step_metrics.Fire(context);
     context.entry = nullptr;
-    run.control.AfterBatch();
-    if (run.control.AfterStep(context.stop)) return false;
+    const StepControl::Verdict verdict = run.control.AfterBatch(
+        {.is_last = feed.is_last(), .hook_wants_stop = context.stop});
+    if (verdict == StepControl::Verdict::kStop ||
+        (verdict == StepControl::Verdict::kFinish && !feed.is_last())) {
+      return false;
+    }
   }
+  CheckWhole(feed);
   on_epoch_end.Fire(context);
   return true;
 }
@@ -151,12 +166,13 @@ void GanTrainingRunner::Step(Update& update, HookPoint<GanContext>& before,
 
 void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
   Batch& batch = *context.entry;
+  // Hooks and earlier steps may have left something behind.
+  discriminator_.Forget();
   on_pre_d_forward.Fire(context);
   {
     AutocastGuard autocast(precision_, run.device.type());
-    batch.Set("score_real", context.gan->Discriminate(batch.At("real")));
-    batch.Set("score_fake",
-              context.gan->Discriminate(batch.At("fake").detach()));
+    batch.Set("score_real", Discriminate(context, batch.At("real")));
+    batch.Set("score_fake", Discriminate(context, batch.At("fake").detach()));
     context.loss = d_criterion_.Compute(batch, nullptr);
   }
   on_post_d_forward.Fire(context);
@@ -165,8 +181,7 @@ void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
   on_post_d_backward.Fire(context);
   Step(discriminator_, on_before_d_step, on_after_d_step, context);
   if (!context.warming_up) ++d_steps_;
-  AddTerms("d_loss", context.d_extra_losses, context.samples, context,
-           run.meter);
+  AddTerms("d_loss", context.d_extra_losses, context, run.meter);
 }
 
 void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
@@ -177,9 +192,9 @@ void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
     AutocastGuard autocast(precision_, run.device.type());
     {
       c10::NoGradGuard no_grad;
-      batch.Set("score_real", context.gan->Discriminate(batch.At("real")));
+      batch.Set("score_real", Discriminate(context, batch.At("real")));
     }
-    batch.Set("score_fake", context.gan->Discriminate(batch.At("fake")));
+    batch.Set("score_fake", Discriminate(context, batch.At("fake")));
     context.loss = g_criterion_.Compute(batch, nullptr);
     if (!run.criterion.empty()) {
       const at::Tensor pixel = run.criterion.Compute(batch, nullptr);
@@ -194,8 +209,7 @@ void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
   on_post_g_backward.Fire(context);
   Step(generator_, on_before_g_step, on_after_g_step, context);
   ++g_steps_;
-  AddTerms("g_loss", context.g_extra_losses, context.samples, context,
-           run.meter);
+  AddTerms("g_loss", context.g_extra_losses, context, run.meter);
 }
 
 }  // namespace epochd::engine

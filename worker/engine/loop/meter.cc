@@ -3,56 +3,63 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <limits>
 
 #include "worker/engine/core/number.h"
 
 namespace epochd::engine {
 
+Meter::Sum& Meter::Of(std::string_view name) {
+  for (Sum& sum : sums_) {
+    if (sum.name == name) return sum;
+  }
+  sums_.push_back({.name = std::string(name)});
+  return sums_.back();
+}
+
 void Meter::Add(std::string_view name, const at::Tensor& value,
                 int64_t samples) {
-  Sum* found = nullptr;
-  for (Sum& sum : sums_) {
-    if (sum.name == name) found = &sum;
-  }
-  if (found == nullptr) {
-    sums_.push_back({.name = std::string(name)});
-    found = &sums_.back();
-  }
-  found->samples += static_cast<double>(samples);
+  Sum& sum = Of(name);
+  const double weight =
+      weighting_ == Weighting::kSamples ? static_cast<double>(samples) : 1.0;
   if (value.is_cpu()) {
-    found->sum += value.item<double>() * static_cast<double>(samples);
+    const double number = value.item<double>();
+    if (leaves_out_ && !std::isfinite(number)) {
+      sum.has_odd = true;
+      return;
+    }
+    sum.samples += weight;
+    sum.sum += number * weight;
     return;
   }
-  at::Tensor weighted =
-      value.detach().to(at::kDouble) * static_cast<double>(samples);
-  found->pending =
-      found->pending.defined() ? found->pending + weighted : weighted;
+  sum.samples += weight;
+  const at::Tensor weighted = value.detach().to(at::kDouble) * weight;
+  sum.pending = sum.pending.defined() ? sum.pending + weighted : weighted;
+}
+
+void Meter::Include(const Meter& other) {
+  for (const Sum& each : other.sums_) {
+    Sum& sum = Of(each.name);
+    sum.sum += Value(each);
+    sum.samples += each.samples;
+    sum.has_odd |= each.has_odd;
+  }
 }
 
 double Meter::Value(const Sum& sum) {
   return sum.pending.defined() ? sum.sum + sum.pending.item<double>() : sum.sum;
 }
 
-at::Tensor Meter::Totals() const {
-  at::Tensor totals =
-      at::zeros({static_cast<int64_t>(sums_.size()) * 2}, at::kDouble);
-  double* values = totals.data_ptr<double>();
-  for (size_t i = 0; i < sums_.size(); ++i) {
-    values[2 * i] = Value(sums_[i]);
-    values[2 * i + 1] = sums_[i].samples;
-  }
-  return totals;
-}
-
-Scores Meter::Means(const at::Tensor& totals, const std::string& prefix) const {
+Scores Meter::Means(const std::string& prefix) const {
   Scores scores;
-  const double* values = totals.const_data_ptr<double>();
-  for (size_t i = 0; i < sums_.size(); ++i) {
-    const double samples = values[2 * i + 1];
-    scores.emplace_back(prefix + sums_[i].name,
-                        samples > 0 ? values[2 * i] / samples
-                                    : std::numeric_limits<double>::quiet_NaN());
+  for (const Sum& sum : sums_) {
+    if (sum.samples > 0) {
+      scores.emplace_back(prefix + sum.name, Value(sum) / sum.samples);
+    } else if (sum.has_odd) {
+      scores.emplace_back(prefix + sum.name,
+                          std::numeric_limits<double>::quiet_NaN());
+    }
   }
   return scores;
 }
@@ -62,7 +69,8 @@ nlohmann::ordered_json Meter::State() const {
   for (const Sum& sum : sums_) {
     state.push_back({{"name", sum.name},
                      {"sum", FromNumber(Value(sum))},
-                     {"samples", sum.samples}});
+                     {"samples", sum.samples},
+                     {"odd", sum.has_odd}});
   }
   return state;
 }
@@ -72,7 +80,8 @@ void Meter::LoadState(const nlohmann::ordered_json& state) {
   for (const auto& item : state) {
     sums_.push_back({.name = item.at("name").get<std::string>(),
                      .sum = ToNumber(item.at("sum")),
-                     .samples = item.at("samples").get<double>()});
+                     .samples = item.at("samples").get<double>(),
+                     .has_odd = item.value("odd", false)});
   }
 }
 

@@ -10,14 +10,16 @@ namespace epochd::engine {
 Precision ParsePrecision(const std::string& text, const std::string& path) {
   if (text == "fp32" || text == "float32") return Precision::kFloat32;
   if (text == "bf16" || text == "bfloat16") return Precision::kBFloat16;
+  if (text == "fp16" || text == "float16") return Precision::kFloat16;
   throw Error(ErrorKind::kBadSpec, path + ": no such precision: \"" + text +
-                                       "\"; fp32 and bf16 are accepted");
+                                       "\"; fp32, bf16 and fp16 are accepted");
 }
 
 AutocastGuard::AutocastGuard(Precision precision, c10::DeviceType device)
-    : active_(precision == Precision::kBFloat16), device_(device) {
+    : active_(precision != Precision::kFloat32), device_(device) {
   if (!active_) return;
-  at::autocast::set_autocast_dtype(device_, at::kBFloat16);
+  at::autocast::set_autocast_dtype(
+      device_, precision == Precision::kFloat16 ? at::kHalf : at::kBFloat16);
   at::autocast::set_autocast_enabled(device_, true);
   at::autocast::increment_nesting();
 }

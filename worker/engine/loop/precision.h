@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Precision of the forward pass: fp32, or bf16 by autocast (weights and sums
-// stay float). One thread: autocast is a setting of the thread.
+// Precision of the forward pass: fp32, or bf16 or fp16 by autocast (weights and
+// sums stay float, integers stay integers). fp16 needs a scaled loss
+// (loop/grad_scaler.h). One thread: autocast is a setting of the thread.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,9 +11,10 @@
 
 namespace epochd::engine {
 
-enum class Precision { kFloat32, kBFloat16 };
+enum class Precision { kFloat32, kBFloat16, kFloat16 };
 
-// "fp32", "float32", "bf16", "bfloat16"; throws Error(kBadSpec) naming `path`.
+// "fp32", "float32", "bf16", "bfloat16", "fp16", "float16"; throws
+// Error(kBadSpec) naming `path`.
 Precision ParsePrecision(const std::string& text, const std::string& path);
 
 // Autocasts while it lives, when the precision wants it.

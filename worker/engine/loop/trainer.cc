@@ -4,115 +4,137 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "worker/engine/core/error.h"
-#include "worker/engine/core/number.h"
+#include "worker/engine/loop/score_board.h"
 
 namespace epochd::engine {
+namespace {
+
+// Leaves the default generator as it was.
+class KeptGenerator {
+ public:
+  KeptGenerator()
+      : generator_(at::globalContext().defaultGenerator(at::kCPU)),
+        state_(generator_.get_state()) {}
+  ~KeptGenerator() { generator_.set_state(state_); }
+  KeptGenerator(const KeptGenerator&) = delete;
+  KeptGenerator& operator=(const KeptGenerator&) = delete;
+
+ private:
+  at::Generator generator_;
+  const at::Tensor state_;
+};
+
+int64_t PerEpoch(const BatchSource* source) {
+  return source == nullptr ? kUnknownLength : source->NumBatches();
+}
+
+}  // namespace
 
 Trainer::Trainer(Parts parts, RunEnvironment environment)
     : parts_(std::move(parts)),
       environment_(std::move(environment)),
-      agreement_(*environment_.communicator) {
-  parts_.training_runner->CheckModel(*parts_.model);
-  if (parts_.training_runner->needs_criterion() && parts_.criterion.empty()) {
-    throw Error(ErrorKind::kBadSpec,
-                "experiment.loss: missing; this runner needs a loss");
+      agreement_(*environment_.communicator),
+      train_meter_(parts_.loss_mean, /*leaves_out=*/true),
+      val_meter_(parts_.loss_mean),
+      total_batches_(parts_.plan.TotalBatches(PerEpoch(parts_.train.get()))) {
+  if (parts_.prediction_runner == nullptr) {
+    parts_.prediction_runner = std::make_shared<PredictionRunner>();
   }
-  if (parts_.val && parts_.val_criterion.empty() && parts_.metrics.empty()) {
-    throw Error(ErrorKind::kBadSpec,
-                "experiment.data.val: there is neither a loss nor a metric to "
-                "validate by");
-  }
+  Check();
   if (parts_.train) {
     parts_.schedules.Bind(
         parts_.training_runner->Optimizers(), PlannedLength(),
         [this](const std::string& text) { events().Notice("warning", text); });
   }
   context_.trainer = this;
-  context_.total_epochs = parts_.epochs;
+  context_.total_epochs = epochs();
   if (Hook* own = parts_.model->own_hook()) {
     own->set_priority(kLowestPriority + 1);
     AddHook(std::shared_ptr<Hook>(parts_.model, own));
   }
 }
 
-Trainer::~Trainer() {
-  // Of a run that was set up and never ran.
-  EndHooks(RunResult::kFailed, nullptr);
+void Trainer::Check() const {
+  const auto refuse = [](const std::string& message) {
+    throw Error(ErrorKind::kBadSpec, message);
+  };
+  parts_.training_runner->CheckModel(*parts_.model);
+  const bool trains_itself =
+      dynamic_cast<SelfTraining*>(parts_.model.get()) != nullptr;
+  if (parts_.train && parts_.training_runner->needs_criterion() &&
+      parts_.criterion.empty() && !trains_itself) {
+    refuse("experiment.loss: missing; this runner needs a loss");
+  }
+  if (parts_.val) {
+    if (parts_.validation_runner->needs_criterion() &&
+        parts_.val_criterion.empty() && parts_.metrics.empty()) {
+      refuse(
+          "experiment.data.val: there is neither a loss nor a metric to "
+          "validate by");
+    }
+    if (parts_.val->NumBatches() == kEndless) {
+      refuse(
+          "experiment.data.val: never ends; a trainer's limit_val_batches is "
+          "needed for it");
+    }
+  }
+  if (!parts_.train) return;
+  const int64_t batches = parts_.train->NumBatches();
+  if (batches == 0) {
+    refuse("experiment.data.train: has no batch; training needs at least one");
+  }
+  const LoopPlan& plan = parts_.plan;
+  if (!plan.has_end() && batches != kUnknownLength) {
+    refuse(
+        "experiment.trainer: without an end; epochs, max_iterations, max_steps "
+        "or max_time is needed");
+  }
+  if (batches == kEndless && !plan.max_batches && !plan.max_steps &&
+      !plan.max_seconds) {
+    refuse(
+        "experiment.data.train: never ends, so its epochs cannot be counted; "
+        "max_iterations, max_steps, max_time or limit_train_batches is needed");
+  }
+  if (parts_.val && plan.validation.fraction && batches < 0) {
+    refuse(
+        "experiment.trainer.val_interval: a part of an epoch whose length is "
+        "not known; a whole number is accepted");
+  }
 }
 
 RunLength Trainer::PlannedLength() const {
-  RunLength length{.epochs = parts_.epochs};
-  const int64_t batches = parts_.train->NumBatches();
-  length.batches_per_epoch = batches;
-  length.batches = batches * parts_.epochs;
-  length.steps = parts_.training_runner->StepsOf(batches, parts_.epochs);
+  RunLength length;
+  if (epochs() >= 0) length.epochs = epochs();
+  const int64_t per_epoch = parts_.train->NumBatches();
+  if (per_epoch >= 0) length.batches_per_epoch = per_epoch;
+  const int64_t size = parts_.training_runner->batches_per_step();
+  const auto groups = [size](int64_t batches) {
+    return (batches + size - 1) / size;
+  };
+  if (total_batches_ >= 0) {
+    length.batches = total_batches_;
+    length.steps = parts_.plan.groups_cross_epochs || per_epoch <= 0
+                       ? groups(total_batches_)
+                       : total_batches_ / per_epoch * groups(per_epoch) +
+                             groups(total_batches_ % per_epoch);
+  }
+  if (const auto& most = parts_.plan.max_steps) {
+    length.steps = length.steps ? std::min(*length.steps, *most) : *most;
+  }
   return length;
 }
 
-void Trainer::AdoptHook(std::shared_ptr<Hook> hook) {
-  std::string name = hook->name();
-  int number = 1;
-  for (const NamedHook& each : hooks_) {
-    if (each.hook == hook) return;
-    if (each.name == name || each.name.starts_with(name + "#")) ++number;
+int64_t Trainer::epochs() const {
+  const int64_t per_epoch = PerEpoch(parts_.train.get());
+  if (parts_.plan.max_batches && per_epoch > 0) {
+    const int64_t total = parts_.plan.TotalBatches(per_epoch);
+    return (total + per_epoch - 1) / per_epoch;
   }
-  if (number > 1) name += "#" + std::to_string(number);
-  const auto place =
-      std::upper_bound(hooks_.begin(), hooks_.end(), hook->priority(),
-                       [](int priority, const NamedHook& other) {
-                         return priority < other.hook->priority();
-                       });
-  hooks_.insert(place, {std::move(name), std::move(hook)});
-}
-
-void Trainer::AddHook(std::shared_ptr<Hook> hook) {
-  {
-    const BindingPriority priority(hook->priority());
-    hook->AttachToTrainer(*this);
-  }
-  if (hook->IsInScope("train")) parts_.training_runner->Attach(*hook);
-  if (hook->IsInScope("val")) parts_.validation_runner->Attach(*hook);
-  AdoptHook(std::move(hook));
-}
-
-void Trainer::SetUpHooks() {
-  for (const NamedHook& each : hooks_) {
-    each.hook->Setup(*this);
-    set_up_.push_back(each.hook);
-  }
-}
-
-void Trainer::EndHooks(RunResult result, const std::exception* cause) {
-  const auto hooks = std::exchange(set_up_, {});
-  // One hook's trouble does not keep the others from closing what they have.
-  const auto each = [&](const auto& call) {
-    for (const std::shared_ptr<Hook>& hook : hooks) {
-      try {
-        call(*hook);
-      } catch (const std::exception& error) {
-        environment_.events->Notice(
-            "warning", std::string(hook->name()) +
-                           ": at the end of the run: " + error.what());
-      }
-    }
-  };
-  if (cause != nullptr) {
-    each([&](Hook& hook) { hook.OnException(context_, *cause); });
-  }
-  each([&](Hook& hook) { hook.Finalize(context_, result); });
-  each([&](Hook& hook) { hook.Teardown(*this); });
-}
-
-void Trainer::Guard(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const std::exception& error) {
-    EndHooks(RunResult::kFailed, &error);
-    throw;
-  }
+  return parts_.plan.max_epochs.value_or(-1);
 }
 
 void Trainer::Start() {
@@ -144,89 +166,80 @@ Trainer::Outcome Trainer::Run() {
 }
 
 Trainer::Outcome Trainer::RunLoop() {
+  const LoopPlan& plan = parts_.plan;
   context_.epoch = context_.initial_epoch = position_.epoch;
   context_.initial_batch = position_.batch;
+  SanityCheck();
   on_training_began.Fire(context_);
 
-  while (position_.epoch < parts_.epochs && !is_finished_) {
+  while (!is_finished_ && !IsAtLimit() &&
+         !(plan.max_epochs && position_.epoch >= *plan.max_epochs)) {
     context_.epoch = position_.epoch;
     context_.scores.clear();
+    context_.monitored.reset();
     context_.is_best = context_.stop = false;
     on_epoch_started.Fire(context_);
-    if (!Train()) {
-      if (!is_finished_) return Leave(context_);
-      break;
-    }
-    context_.scores = Reduce(train_meter_, "train/");
-    if (parts_.val && !Validate("val")) return Leave(context_);
-    Judge(context_);
-    context_.was_validated = true;
-    on_epoch_finished.Fire(context_);
-    parts_.schedules.AfterEpoch(
-        {.scores = context_.scores, .monitored = context_.monitored});
-    on_stop_check.Fire(context_);
-    is_finished_ = context_.stop;
-    stop_reason_ = context_.stop_reason;
-
-    ++position_.epoch;
-    position_.batch = 0;
-    seconds_before_ = 0;
-    train_meter_.Reset();
-    const Agreement::Wishes agreed =
-        agreement_.Now({.stop = stop_requested_,
-                        .finish = hook_stop_.exchange(false),
-                        .checkpoint = checkpoint_requested_.exchange(false)});
-    is_finished_ |= agreed.finish;
-    checkpoint_agreed_ = agreed.checkpoint;
-    context_.ending = is_finished_ || position_.epoch == parts_.epochs;
-    is_stopping_ = agreed.stop && !context_.ending;
-    context_.ending |= is_stopping_;
-    on_epoch_committed.Fire(context_);
-    checkpoint_agreed_ = false;
-    if (is_stopping_) return Outcome::kStopped;
+    const bool is_whole = Train();
+    if (verdict_ == Verdict::kStop) return Leave();
+    if (!CloseEpoch(is_whole)) return Leave();
+    if (!is_whole) break;
+    if (Commit()) return Outcome::kStopped;
   }
+  CheckLoss();
   context_.ending = true;
   on_training_ended.Fire(context_);
   environment_.communicator->Barrier();
   return Outcome::kCompleted;
 }
 
-Scores Trainer::Evaluate(const std::string& prefix) {
-  if (parts_.val == nullptr) {
-    throw Error(ErrorKind::kBadSpec,
-                "experiment.data." + prefix + ": missing; this task needs it");
+void Trainer::CheckLoss() const {
+  for (const char* name : {"train/loss", "train/d_loss", "train/g_loss"}) {
+    const double* value = FindScore(context_.scores, name);
+    if (value == nullptr || std::isfinite(*value)) continue;
+    throw Error(ErrorKind::kTraining,
+                std::string(name) +
+                    ": not a finite number at the end of the "
+                    "training; what it made is of no use");
   }
-  Guard([&] {
-    PrepareSync(nullptr);
-    SetUpHooks();
-    context_.scores.clear();
-    if (!Validate(prefix)) is_stopping_ = true;
-  });
-  if (!is_stopping_) {
-    EndHooks(RunResult::kSuccess, nullptr);
-    return context_.scores;
+}
+
+void Trainer::SanityCheck() {
+  if (parts_.plan.sanity_batches <= 0 || !parts_.val ||
+      position_.global_batch > 0) {
+    return;
   }
-  const Interruption interruption("stopped on request");
-  EndHooks(RunResult::kInterrupted, &interruption);
-  return {};
+  const KeptGenerator kept;
+  parts_.val->StartEpoch(0, 0);
+  EpochRun run = ValidationRun("val");
+  run.max_batches = parts_.plan.sanity_batches;
+  parts_.validation_runner->RunEpoch(run);
+  val_meter_.Reset();
 }
 
 bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
+  verdict_ = Verdict::kGoOn;
+  // One that was due when the run was left, and did not come to its end.
+  if (position_.batch > 0 && IsValidationDue() && !ValidateWithin()) {
+    verdict_ = Verdict::kStop;
+    return false;
+  }
   parts_.train->StartEpoch(position_.epoch, position_.batch);
   if (position_.batch == 0) messages_.BeginEpoch();
   parts_.criterion.SetEpoch(position_.epoch);
   EpochRun run = TrainingRun();
-  left_early_ = false;
-  parts_.training_runner->RunEpoch(run);
+  is_in_pass_ = true;
+  const bool is_whole = parts_.training_runner->RunEpoch(run);
+  is_in_pass_ = false;
   const std::chrono::duration<double> lasted =
       std::chrono::steady_clock::now() - began_;
   context_.seconds = seconds_before_ + lasted.count();
+  training_seconds_ += lasted.count();
   context_.samples_per_second =
       context_.seconds > 0
           ? static_cast<double>(parts_.train->NumSamples()) / context_.seconds
           : 0;
-  return !left_early_;
+  return is_whole;
 }
 
 EpochRun Trainer::TrainingRun() {
@@ -239,95 +252,53 @@ EpochRun Trainer::TrainingRun() {
           .sync = *sync_,
           .device = environment_.device,
           .phase = "train",
-          .metrics = {}};
+          .total_batches = total_batches_,
+          .groups_cross_epochs = parts_.plan.groups_cross_epochs};
 }
 
-bool Trainer::Validate(const std::string& prefix) {
-  on_validation_began.Fire(context_);
-  sync_->SyncBuffers();
-  parts_.val->StartEpoch(position_.epoch, 0);
-  parts_.val_criterion.SetEpoch(position_.epoch);
-  EpochRun run = TrainingRun();
-  EpochRun val{.model = run.model,
-               .source = *parts_.val,
-               .criterion = parts_.val_criterion,
-               .meter = val_meter_,
-               .position = position_,
-               .control = *this,
-               .sync = *sync_,
-               .device = environment_.device,
-               .phase = prefix,
-               .metrics = parts_.metrics};
-  if (!parts_.validation_runner->RunEpoch(val)) return false;
-  for (auto& score : Reduce(val_meter_, prefix + "/")) {
-    context_.scores.push_back(score);
-  }
-  ReduceMetrics(prefix, context_.scores);
-  on_validation_finished.Fire(context_);
-  return true;
-}
-
-Scores Trainer::Reduce(const Meter& meter, const std::string& prefix) {
-  at::Tensor totals = meter.Totals();
-  environment_.communicator->AllReduceSum(totals);
-  return meter.Means(totals, prefix);
-}
-
-void Trainer::ReduceMetrics(const std::string& prefix, Scores& scores) {
-  if (parts_.metrics.empty()) return;
-  std::vector<at::Tensor> sums;
-  for (const auto& metric : parts_.metrics) sums.push_back(metric->Sums());
-  at::Tensor all = at::cat(sums);
-  environment_.communicator->AllReduceSum(all);
-  int64_t offset = 0;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const int64_t size = sums[i].numel();
-    for (const auto& [name, value] :
-         parts_.metrics[i]->Values(all.slice(0, offset, offset + size))) {
-      scores.emplace_back(prefix + "/" + name, value);
-    }
-    offset += size;
-  }
-}
-
-void Trainer::Judge(TrainerContext& context) {
-  const double* value = FindScore(context.scores, parts_.monitor.metric);
-  if (value == nullptr) {
-    context.monitored.reset();
-    // A side of a GAN may rest for a whole epoch, and then has no score.
-    if (!parts_.training_runner->needs_criterion()) return;
-    std::string known;
-    for (const auto& [name, ignored] : context.scores) {
-      known += (known.empty() ? "" : ", ") + name;
-    }
-    throw Error(ErrorKind::kBadSpec,
-                "experiment.monitor.metric: \"" + parts_.monitor.metric +
-                    "\" is not measured; there are " + known);
-  }
-  context.monitored = *value;
-  context.is_best = parts_.monitor.Update(*value, context.epoch);
-}
-
-void Trainer::AfterBatch() { parts_.schedules.AfterBatch(); }
-
-bool Trainer::AfterStep(bool hook_wants_stop) {
-  if (hook_wants_stop) hook_stop_ = true;
-  const Agreement::Wishes agreed = agreement_.AfterStep(
-      {.stop = stop_requested_,
-       .finish = hook_stop_,
-       .checkpoint = checkpoint_requested_.exchange(false)});
-  checkpoint_agreed_ = agreed.checkpoint;
-  if (agreed.finish) {
-    is_finished_ = true;
+StepControl::Verdict Trainer::AfterBatch(const BatchEnd& end) {
+  parts_.schedules.AfterBatch();
+  context_.can_save = end.ends_group;
+  if (end.hook_wants_stop) {
+    hook_stop_ = true;
     stop_reason_ = "a hook asked for a stop";
   }
-  if (agreed.finish || agreed.stop) {
-    left_early_ = true;
-    return true;
+  const bool is_at_limit = IsAtLimit();
+  if (!end.is_last && !is_at_limit && IsValidationDue()) {
+    ValidateWithin();
+    parts_.model->SetTraining(true);
   }
+  if (!end.ends_group && !is_at_limit) return Verdict::kGoOn;
+  const Agreement::Wishes agreed = agreement_.AfterStep(
+      {.stop = stop_requested_,
+       .finish = hook_stop_ || IsTimeOver(),
+       .checkpoint = checkpoint_requested_.exchange(false)});
+  checkpoint_agreed_ = agreed.checkpoint;
+  if (agreed.finish) is_finished_ = true;
+  if (agreed.finish || is_at_limit) return verdict_ = Verdict::kFinish;
+  if (agreed.stop) return verdict_ = Verdict::kStop;
   on_step_boundary.Fire(context_);
-  checkpoint_agreed_ = false;
-  return false;
+  checkpoint_agreed_ = context_.is_best = false;
+  return Verdict::kGoOn;
+}
+
+bool Trainer::IsAtLimit() const {
+  const LoopPlan& plan = parts_.plan;
+  return (plan.max_batches && position_.global_batch >= *plan.max_batches) ||
+         (plan.max_steps && position_.step >= *plan.max_steps);
+}
+
+bool Trainer::IsTimeOver() {
+  // Rank 0's clock is everybody's.
+  if (!parts_.plan.max_seconds || !is_main_rank()) return false;
+  const std::chrono::duration<double> lasted =
+      std::chrono::steady_clock::now() - began_;
+  if (training_seconds_ + lasted.count() < *parts_.plan.max_seconds) {
+    return false;
+  }
+  is_time_over_ = true;
+  stop_reason_ = "max_time is over";
+  return true;
 }
 
 bool Trainer::ShouldLeave() const {
@@ -335,19 +306,67 @@ bool Trainer::ShouldLeave() const {
   return environment_.communicator->world_size() == 1 && stop_requested_;
 }
 
-Trainer::Outcome Trainer::Leave(TrainerContext& context) {
-  context.ending = is_stopping_ = true;
-  checkpoint_agreed_ = true;
-  on_step_boundary.Fire(context);
-  checkpoint_agreed_ = false;
-  return Outcome::kStopped;
+bool Trainer::CloseEpoch(bool is_whole) {
+  const ValidationPlan& plan = parts_.plan.validation;
+  const int64_t done = position_.epoch + 1;
+  const bool is_end =
+      !is_whole || verdict_ == Verdict::kFinish || IsAtLimit() ||
+      (parts_.plan.max_epochs && done >= *parts_.plan.max_epochs);
+  const bool is_due =
+      plan.unit == ValidationPlan::Unit::kEpochs && !plan.fraction
+          ? plan.IsDue(done)
+          : IsValidationDue();
+  const bool validates = parts_.val &&
+                         ((is_whole && is_due) || (is_end && plan.at_end)) &&
+                         validated_at_ != position_.global_batch;
+  context_.is_mid_epoch = false;
+  context_.can_save = true;
+  is_judged_ = false;
+  context_.monitored.reset();
+  context_.scores =
+      ReduceMeter(*environment_.communicator, train_meter_, "train/");
+  if (validates && !Validate("val")) return false;
+  context_.was_validated = validates || !parts_.val;
+  if (!is_judged_) {
+    Judge(is_whole && context_.was_validated && position_.batch > 0);
+  }
+  on_epoch_finished.Fire(context_);
+  if (!is_whole) return true;
+  parts_.schedules.AfterEpoch({.scores = context_.scores,
+                               .monitored = context_.monitored,
+                               .is_complete = context_.was_validated});
+  if (AskStopConditions()) is_finished_ = true;
+  return true;
 }
 
-bool Trainer::HasHook(std::string_view name) const {
-  for (const NamedHook& each : hooks_) {
-    if (each.name == name) return true;
-  }
-  return false;
+bool Trainer::Commit() {
+  ++position_.epoch;
+  position_.batch = 0;
+  seconds_before_ = 0;
+  train_meter_.Reset();
+  const Agreement::Wishes agreed =
+      agreement_.Now({.stop = stop_requested_,
+                      .finish = hook_stop_.exchange(false),
+                      .checkpoint = checkpoint_requested_.exchange(false)});
+  is_finished_ |= agreed.finish;
+  checkpoint_agreed_ = agreed.checkpoint;
+  const LoopPlan& plan = parts_.plan;
+  context_.ending = is_finished_ || IsAtLimit() ||
+                    (plan.max_epochs && position_.epoch >= *plan.max_epochs);
+  is_stopping_ = agreed.stop && !context_.ending;
+  context_.ending |= is_stopping_;
+  context_.can_save = parts_.training_runner->can_save();
+  on_epoch_committed.Fire(context_);
+  checkpoint_agreed_ = context_.is_best = false;
+  return is_stopping_;
+}
+
+Trainer::Outcome Trainer::Leave() {
+  context_.ending = is_stopping_ = true;
+  checkpoint_agreed_ = true;
+  on_step_boundary.Fire(context_);
+  checkpoint_agreed_ = false;
+  return Outcome::kStopped;
 }
 
 }  // namespace epochd::engine

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Trainer: the loop of a run. Owns criteria, schedulers and hooks; leaves the
-// passes to its runners. For each epoch:
+// passes to its runners. How long it is and when it validates is its plan
+// (loop/plan.h): by epochs or by batches, the rest is the same. An epoch is
+// always a pass over the loader. For each:
 //
 //   on_epoch_started
 //   training pass
@@ -14,6 +16,12 @@
 // around it on_training_began and on_training_ended; on_step_boundary after
 // optimizer steps, where all can be saved. What a checkpoint holds is taken
 // after the schedulers' step, so a run that goes on has the right rate.
+//
+// A validation within an epoch takes place after a batch: on_validation_began,
+// on_validation_finished, on_stop_check, and the next on_step_boundary can save
+// what was the best. A run that a limit ends within an epoch closes with the
+// scores so far (on_epoch_finished, not on_epoch_committed) and no scheduler
+// steps for that epoch.
 //
 // Hooks are set up by Start() or Restore(). When Run() ends they are told of
 // an exception or an interruption, then of the result, and are torn down;
@@ -44,6 +52,8 @@
 #include "worker/engine/hook/message_hub.h"
 #include "worker/engine/loop/epoch_runner.h"
 #include "worker/engine/loop/monitor.h"
+#include "worker/engine/loop/plan.h"
+#include "worker/engine/loop/prediction_runner.h"
 #include "worker/engine/loop/schedules.h"
 #include "worker/engine/loop/validation_runner.h"
 
@@ -84,14 +94,19 @@ class Trainer : public StepControl {
     std::shared_ptr<Model> model;
     std::shared_ptr<EpochRunner> training_runner;
     std::shared_ptr<ValidationRunner> validation_runner;
+    // nullptr: one with the defaults.
+    std::shared_ptr<PredictionRunner> prediction_runner{};
     std::unique_ptr<BatchSource> train;
     std::unique_ptr<BatchSource> val;  // nullptr: no validation
+    std::unique_ptr<BatchSource> predict{};
     Criterion criterion;
     Criterion val_criterion;
     std::vector<std::shared_ptr<Metric>> metrics;
     Schedules schedules;
     Monitor monitor;
-    int64_t epochs = 1;  // where the training ends, counted from its start
+    LoopPlan plan{.max_epochs = 1};
+    // Of losses over an epoch.
+    Meter::Weighting loss_mean = Meter::Weighting::kSamples;
     uint64_t seed = 0;
     SyncOptions sync{};
     // A checkpoint must fit in all; else what does not fit starts anew.
@@ -118,6 +133,9 @@ class Trainer : public StepControl {
   // A snapshot was taken and not written yet; one was read and not used yet.
   HookPoint<SnapshotContext> on_before_save;
   HookPoint<SnapshotContext> on_after_load;
+  // Around a prediction; the second with what was joined.
+  HookPoint<PredictionContext> on_prediction_began;
+  HookPoint<PredictionContext> on_prediction_ended;
 
   // Attaches to the trainer and to the runners in the hook's scope.
   void AddHook(std::shared_ptr<Hook> hook);
@@ -134,7 +152,11 @@ class Trainer : public StepControl {
   // Trains to the end. Called after Start() or Restore().
   Outcome Run();
   // Measures the model on the validation data instead; `prefix`: of names.
+  // Empty: it left early, or there is nothing to measure by.
   Scores Evaluate(const std::string& prefix);
+  // Predicts instead. Nothing: there is no data to predict, and no hook was
+  // called; or it left early. Throws Error(kBadSpec) for data without a batch.
+  std::optional<PredictionRunner::Result> Predict();
 
   void RequestStop() { stop_requested_ = true; }
   // As RequestStop(), but Run() says kInterrupted.
@@ -145,8 +167,7 @@ class Trainer : public StepControl {
   // at the same step; complete on rank 0.
   Snapshot TakeSnapshot();
 
-  void AfterBatch() override;
-  bool AfterStep(bool hook_wants_stop) override;
+  Verdict AfterBatch(const BatchEnd& end) override;
   bool ShouldLeave() const override;
 
   // For hooks.
@@ -160,9 +181,14 @@ class Trainer : public StepControl {
   uint64_t seed() const { return parts_.seed; }
   EpochRunner& training_runner() { return *parts_.training_runner; }
   ValidationRunner& validation_runner() { return *parts_.validation_runner; }
+  PredictionRunner& prediction_runner() { return *parts_.prediction_runner; }
   const BatchSource& train() const { return *parts_.train; }
   const BatchSource* val() const { return parts_.val.get(); }
-  int64_t epochs() const { return parts_.epochs; }
+  const LoopPlan& plan() const { return parts_.plan; }
+  // Epochs of the whole run; below 0: not known.
+  int64_t epochs() const;
+  // Batches of the whole run; below 0: not known.
+  int64_t total_batches() const { return total_batches_; }
   // The checkpoint that this run went on from; empty: it began anew.
   const std::string& resumed_from() const { return resumed_from_; }
   // It ends because it was asked to stop, and can go on another time.
@@ -197,15 +223,36 @@ class Trainer : public StepControl {
   void Begin();
   void GoOnFrom(const Snapshot& snapshot);
   Outcome RunLoop();
+  void Check() const;
   RunLength PlannedLength() const;
   EpochRun TrainingRun();
+  EpochRun ValidationRun(const std::string& phase);
   void PrepareSync(const nlohmann::ordered_json& state);
+  void SanityCheck();
+  // Throws when the last epoch's loss is not finite: such a run did not
+  // succeed.
+  void CheckLoss() const;
+  // True: to the end of the epoch, or as far as a limit lets it.
   bool Train();
-  bool Validate(const std::string& prefix);
-  Scores Reduce(const Meter& meter, const std::string& prefix);
-  void ReduceMetrics(const std::string& prefix, Scores& scores);
-  void Judge(TrainerContext& context);
-  Outcome Leave(TrainerContext& context);
+  // Adds the scores to the context's. False: it left early.
+  bool Validate(const std::string& phase);
+  // A validation that is due after a batch. False: it left early.
+  bool ValidateWithin();
+  bool IsValidationDue() const;
+  bool IsAtLimit() const;
+  bool IsTimeOver();
+  // Finds the monitored score and whether it is the best.
+  void Judge(bool must_be_there);
+  // True: one of them wants the run to end, and may have it.
+  bool AskStopConditions();
+  // Scores, hooks and schedulers of an epoch that is over, or of as much of it
+  // as there was (`is_whole` false). False: it left early.
+  bool CloseEpoch(bool is_whole);
+  // Moves on to the next epoch. True: the run stops here on request.
+  bool Commit();
+  Outcome Leave();
+  // Makes one rank's predictions those of all.
+  void JoinPredictions(PredictionRunner::Result& own) const;
   // Keeps a problem for Restore() to throw, or tells it when not strict.
   void DoesNotFit(const std::string& problem);
   // False: one of them starts anew.
@@ -232,8 +279,14 @@ class Trainer : public StepControl {
   Meter val_meter_;
   TrainerContext context_;
   MessageHub messages_;
+  const int64_t total_batches_;
   bool is_finished_ = false;  // by a stop condition
-  bool left_early_ = false;
+  Verdict verdict_ = Verdict::kGoOn;
+  // Batches done at the last validation.
+  int64_t validated_at_ = -1;
+  bool is_judged_ = false;
+  bool is_time_over_ = false;
+  bool told_empty_ = false;  // that there is nothing to validate by
   bool is_stopping_ = false;
   std::string resumed_from_;
   std::vector<std::string> differences_;  // of the snapshot being restored
@@ -246,6 +299,9 @@ class Trainer : public StepControl {
   // Of the running epoch, for its rate; includes earlier attempts.
   std::chrono::steady_clock::time_point began_;
   double seconds_before_ = 0;
+  // Of all passes before this one, also in earlier attempts.
+  double training_seconds_ = 0;
+  bool is_in_pass_ = false;
 };
 
 }  // namespace epochd::engine

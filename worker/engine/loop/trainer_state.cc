@@ -248,8 +248,11 @@ nlohmann::ordered_json Trainer::StateJson() const {
                {"batch", position_.batch},
                {"step", position_.step},
                {"global_batch", position_.global_batch},
-               {"finished", is_finished_},
+               {"finished", is_finished_ && !is_time_over_},
                {"stop_reason", stop_reason_},
+               {"validated_at", validated_at_},
+               {"training_seconds",
+                training_seconds_ + (is_in_pass_ ? lasted.count() : 0.0)},
                {"seed", parts_.seed},
                {"world_size", environment_.communicator->world_size()},
                {"threads", at::get_num_threads()},
@@ -352,6 +355,8 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
                json.at("global_batch").get<int64_t>()};
   is_finished_ = json.value("finished", false);
   stop_reason_ = json.value("stop_reason", "");
+  validated_at_ = json.value("validated_at", int64_t{-1});
+  training_seconds_ = json.value("training_seconds", 0.0);
   seconds_before_ = json.value("epoch_seconds", 0.0);
   const int rank = environment_.communicator->rank();
   const Grouping now{environment_.communicator->world_size(),

@@ -3,65 +3,72 @@
 
 #include <ATen/ATen.h>
 
+#include <memory>
+#include <string>
+#include <utility>
+
 #include "worker/engine/core/error.h"
+#include "worker/engine/loop/batch_feed.h"
+#include "worker/engine/loop/explain.h"
 #include "worker/engine/loss/flooding.h"
 
 namespace epochd::engine {
+namespace {
 
-int64_t TrainingRunner::StepsOf(int64_t batches, int64_t epochs) const {
-  const int64_t size = update_.options().accumulation;
-  if (update_.options().across_epochs) {
-    return (batches * epochs + size - 1) / size;
-  }
-  return (batches + size - 1) / size * epochs;
+// For the next batch.
+void Clear(RunnerContext& context) {
+  context.skip = context.skip_step = context.stepped = false;
+  context.loss.reset();
+  context.losses.clear();
+  context.extra_losses.clear();
+  context.metrics.clear();
 }
+
+}  // namespace
 
 bool TrainingRunner::RunEpoch(EpochRun& run) {
   Position& position = run.position;
+  BatchFeed feed(run.source, position.batch);
   RunnerContext context{.phase = run.phase,
                         .epoch = position.epoch,
                         .batch = position.batch,
-                        .num_batches = run.source.NumBatches(),
+                        .num_batches = feed.num_batches(),
                         .step = position.step,
                         .global_batch = position.global_batch,
                         .model = &run.model,
                         .optimizer = &update_.optimizer(),
                         .update = &update_};
+  auto* self_training = dynamic_cast<SelfTraining*>(&run.model);
   run.model.SetTraining(true);
   on_epoch_start.Fire(context);
-  update_.optimizer().ZeroGrad();
+  if (!run.groups_cross_epochs) update_.Forget();
 
   Batch batch;
-  while (run.source.Next(batch)) {
+  while (feed.Next(batch)) {
     batch = batch.To(run.device);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();
-    context.skip = context.skip_step = context.stepped = false;
-    context.losses.clear();
-    context.extra_losses.clear();
-    context.metrics.clear();
+    Clear(context);
     on_pre_step.Fire(context);
 
+    const bool ends_run = position.global_batch + 1 == run.total_batches;
     const Update::Share share =
-        update_.ShareOf(position.batch, context.num_batches,
-                        position.batch + 1 == context.num_batches);
+        run.groups_cross_epochs
+            ? update_.ShareOf(position.global_batch, run.total_batches,
+                              ends_run)
+            : update_.ShareOf(position.batch, feed.num_batches(),
+                              feed.is_last() || ends_run);
     if (!context.skip) {
       run.sync.BeforeForward(share.ends_group);
-      at::Tensor total;
-      {
-        AutocastGuard autocast(precision_, run.device.type());
-        batch.Merge(run.model.Forward(batch));
-        context.loss =
-            run.criterion.ComputeAt(position.step, batch, &context.losses);
-        on_post_forward.Fire(context);
-        total = Flood(TotalLoss(context.loss, context.extra_losses),
-                      flooding_level_);
+      if (self_training != nullptr) {
+        TrainByModel(*self_training, run, context, share);
+      } else {
+        Train(run, context, share);
       }
-      update_.Backward(run.sync, total, share);
-      context.loss = context.loss.detach();
-      AddLosses(context.loss, context.losses, context.samples, run.meter);
-      if (share.ends_group) Step(run, context, total);
+    } else if (share.ends_group && update_.num_waiting() > 0) {
+      update_.CloseGroup(run.sync);
+      Step(run, context, {});
     }
     ++position.batch;
     ++position.global_batch;
@@ -71,23 +78,122 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
     AddMetrics(context.metrics, context.samples, run.meter);
     on_step_metrics.Fire(context);
     context.entry = nullptr;
-    run.control.AfterBatch();
-    if (share.ends_group && run.control.AfterStep(context.stop)) return false;
+    const StepControl::Verdict verdict =
+        run.control.AfterBatch({.ends_group = update_.num_waiting() == 0,
+                                .is_last = feed.is_last(),
+                                .hook_wants_stop = context.stop});
+    if (verdict == StepControl::Verdict::kStop ||
+        (verdict == StepControl::Verdict::kFinish && !feed.is_last())) {
+      return false;
+    }
   }
+  CheckWhole(feed);
   on_epoch_end.Fire(context);
   return true;
+}
+
+at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
+  Batch& batch = *context.entry;
+  const AutocastGuard autocast(precision_, run.device.type());
+  batch.Merge(Explained("model", batch, &run.model,
+                        [&] { return run.model.Forward(batch); }));
+  context.losses.clear();
+  context.loss =
+      run.criterion.ComputeAt(run.position.step, batch, &context.losses);
+  on_post_forward.Fire(context);
+  return Flood(TotalLoss(context.loss, context.extra_losses), flooding_level_);
+}
+
+void TrainingRunner::Train(EpochRun& run, RunnerContext& context,
+                           const Update::Share& share) {
+  Backward(run, context, Forward(run, context), share);
+  context.loss = context.loss.detach();
+  NameExtraLosses(context, context.extra_losses);
+  AddLosses(context.loss, context.losses, context.samples, run.meter);
+}
+
+void TrainingRunner::Backward(EpochRun& run, RunnerContext& context,
+                              const at::Tensor& total,
+                              const Update::Share& share) {
+  Explained("backward pass", *context.entry, &run.model,
+            [&] { update_.Backward(run.sync, total, share); });
+  if (share.ends_group) Step(run, context, total);
+}
+
+// What a model that trains itself is given.
+class TrainingRunner::ModelsStepper : public SelfTraining::Stepper {
+ public:
+  ModelsStepper(TrainingRunner& runner, EpochRun& run, RunnerContext& context,
+                const Update::Share& share)
+      : runner_(runner), run_(run), context_(context), share_(share) {}
+
+  void Update(const at::Tensor& loss) override {
+    is_called_ = true;
+    context_.loss = loss;
+    runner_.on_post_forward.Fire(context_);
+    runner_.Backward(run_, context_,
+                     Flood(TotalLoss(context_.loss, context_.extra_losses),
+                           runner_.flooding_level_),
+                     share_);
+    context_.loss = context_.loss.detach();
+  }
+  bool is_called() const { return is_called_; }
+
+ private:
+  TrainingRunner& runner_;
+  EpochRun& run_;
+  RunnerContext& context_;
+  const engine::Update::Share share_;
+  bool is_called_ = false;
+};
+
+void TrainingRunner::TrainByModel(SelfTraining& model, EpochRun& run,
+                                  RunnerContext& context,
+                                  const Update::Share& share) {
+  ModelsStepper stepper(*this, run, context, share);
+  SelfTraining::Values values;
+  {
+    const AutocastGuard autocast(precision_, run.device.type());
+    values = Explained("model", *context.entry, &run.model, [&] {
+      return model.TrainStep(*context.entry, stepper);
+    });
+  }
+  at::Tensor total;
+  for (auto& [name, value] : values) {
+    const at::Tensor mean = value.mean();
+    if (name.find("loss") != std::string::npos) {
+      total = total.defined() ? total + mean : mean;
+    }
+    // "loss" is the whole, also when the model calls a part of it so.
+    if (name != "loss") context.losses.emplace_back(name, mean.detach());
+  }
+  if (!stepper.is_called()) {
+    if (!total.defined()) {
+      throw Error(ErrorKind::kTraining,
+                  "model: its training step neither updated nor returned a "
+                  "value with \"loss\" in its name");
+    }
+    stepper.Update(total);
+  }
+  NameExtraLosses(context, context.extra_losses);
+  AddLosses(context.loss, context.losses, context.samples, run.meter);
 }
 
 Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
                                               RunnerContext& context,
                                               const at::Tensor& total) {
   if (!update_.optimizer().needs_closure()) return {};
-  if (!context.extra_losses.empty()) {
+  const bool is_self_training =
+      dynamic_cast<SelfTraining*>(&run.model) != nullptr;
+  if (is_self_training || !context.extra_losses.empty()) {
     throw Error(ErrorKind::kBadSpec,
-                "optimizer: evaluates the loss several times a step, so the "
-                "loss \"" +
-                    context.extra_losses.front().first +
-                    "\" that a hook adds does not go with it");
+                is_self_training
+                    ? "optimizer: evaluates the loss several times a step, "
+                      "which a model that trains itself does not offer"
+                    : "optimizer: evaluates the loss several times a step, so "
+                      "the loss \"" +
+                          context.extra_losses.front().first +
+                          "\" that a hook adds does not go with it");
   }
   // Shared by the copies that an optimizer may make of it.
   const auto known = std::make_shared<at::Tensor>(total.detach());
@@ -97,7 +203,7 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
     run.sync.BeforeForward(true);
     at::Tensor loss;
     {
-      AutocastGuard autocast(precision_, run.device.type());
+      const AutocastGuard autocast(precision_, run.device.type());
       Batch& batch = *context.entry;
       batch.Merge(run.model.Forward(batch));
       loss = Flood(run.criterion.Compute(batch, nullptr), flooding_level_);

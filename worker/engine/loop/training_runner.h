@@ -58,9 +58,9 @@ class TrainingRunner : public EpochRunner {
   int64_t batches_per_step() const override {
     return update_.options().accumulation;
   }
-  int64_t StepsOf(int64_t batches, int64_t epochs) const override;
   void CheckModel(Model&) const override {}
   bool needs_criterion() const override { return true; }
+  bool can_save() const override { return update_.num_waiting() == 0; }
   nlohmann::ordered_json State() const override { return update_.State(); }
   void LoadState(const nlohmann::ordered_json& state) override {
     update_.LoadState(state);
@@ -70,6 +70,16 @@ class TrainingRunner : public EpochRunner {
   void BindHook(Hook& hook) override { hook.AttachToTraining(*this); }
 
  private:
+  class ModelsStepper;
+  // Forward pass and losses; returns what is to be differentiated.
+  at::Tensor Forward(EpochRun& run, RunnerContext& context);
+  void Train(EpochRun& run, RunnerContext& context, const Update::Share& share);
+  void TrainByModel(SelfTraining& model, EpochRun& run, RunnerContext& context,
+                    const Update::Share& share);
+  void Backward(EpochRun& run, RunnerContext& context, const at::Tensor& total,
+                const Update::Share& share);
+  // From gradients to new weights. `total`: what was differentiated, where
+  // there was one batch.
   void Step(EpochRun& run, RunnerContext& context, const at::Tensor& total);
   // For an optimizer that needs a closure: gives `total`, whose gradients are
   // there, then evaluates the batch again, without hooks. Empty for others.

@@ -76,6 +76,17 @@ void Update::Backward(GradientSync& sync, const at::Tensor& loss,
   ++num_waiting_;
 }
 
+void Update::CloseGroup(GradientSync& sync) {
+  // Ranks average in a backward pass; this one adds nothing.
+  at::Tensor zero;
+  for (const NamedTensor& each : optimizer_->parameters()) {
+    if (!each.tensor.requires_grad()) continue;
+    const at::Tensor part = each.tensor.sum() * 0;
+    zero = zero.defined() ? zero + part : part;
+  }
+  if (zero.defined()) sync.Backward(zero, true);
+}
+
 std::vector<at::Tensor> Update::Gradients() const {
   std::vector<at::Tensor> gradients;
   gradients.reserve(optimizer_->parameters().size());
@@ -167,13 +178,26 @@ bool Update::Step(const Optimizer::Closure& evaluate) {
 
 void Update::Drop() { EndStep(found_non_finite_); }
 
+void Update::Forget() {
+  optimizer_->ZeroGrad();
+  is_unscaled_ = found_non_finite_ = false;
+  num_waiting_ = 0;
+}
+
 void Update::EndStep(bool found_non_finite) {
   if (scaler_ && is_unscaled_) scaler_->Update(found_non_finite);
   num_skipped_ += found_non_finite ? 1 : 0;
   in_a_row_ = found_non_finite ? in_a_row_ + 1 : 0;
-  optimizer_->ZeroGrad();
-  is_unscaled_ = found_non_finite_ = false;
-  num_waiting_ = 0;
+  if (options_.max_skipped_in_a_row > 0 &&
+      in_a_row_ >= options_.max_skipped_in_a_row) {
+    throw Error(ErrorKind::kTraining,
+                name_ + ": gradients were not finite in " +
+                    std::to_string(in_a_row_) +
+                    " steps in a row; a smaller learning rate, clipped "
+                    "gradients or other data are needed (max_non_finite_steps "
+                    "sets how many are borne)");
+  }
+  Forget();
 }
 
 nlohmann::ordered_json Update::State() const {

@@ -6,7 +6,7 @@
 // optimizer. One thread.
 //
 // A group is `accumulation` batches, or what is left of them at the end of the
-// epoch (of the run, with `across_epochs`). For each batch:
+// epoch, or of the run where groups cross ends of epochs. For each batch:
 //
 //   const Update::Share share = update.ShareOf(...);
 //   update.Backward(sync, loss, share);
@@ -47,11 +47,11 @@ class Update {
   struct Options {
     int64_t accumulation = 1;
     Remainder remainder = Remainder::kFull;
-    // Groups go on over ends of epochs.
-    bool across_epochs = false;
     // fp16; steps that are not finite are then always left out.
     std::optional<GradScaler::Options> scaler{};
     NonFinite non_finite = NonFinite::kAuto;
+    // So many steps left out in a row are Error(kTraining); 0: never.
+    int64_t max_skipped_in_a_row = 100;
   };
   // One batch's part in its group.
   struct Share {
@@ -64,12 +64,15 @@ class Update {
   Update(std::string name, std::shared_ptr<Optimizer> optimizer,
          const Options& options);
 
-  // `index` counts batches from the start of the epoch (of the job, with
-  // across_epochs), `total` is how many there will be; below 0: unknown, and
-  // then `is_last` alone tells of the end.
+  // `index` counts batches from the start of the epoch, or of the job where
+  // groups cross epochs; `total` is how many there will be, below 0: unknown,
+  // and then `is_last` alone tells of the end.
   Share ShareOf(int64_t index, int64_t total, bool is_last) const;
   // Divides, scales, differentiates; averages over ranks when the group ends.
   void Backward(GradientSync& sync, const at::Tensor& loss, const Share& share);
+  // For a group whose last batch was left out: averages over ranks what the
+  // batches before it gave.
+  void CloseGroup(GradientSync& sync);
   // Brings gradients back to their true size; once a step, further calls do
   // nothing. Whoever reads gradients before a step calls it first.
   void Unscale();
@@ -87,6 +90,8 @@ class Update {
   bool Step(const Optimizer::Closure& evaluate = {});
   // Clears gradients without a step; the scale goes on as if there was one.
   void Drop();
+  // Clears gradients of a group that will never be full.
+  void Forget();
 
   Optimizer& optimizer() { return *optimizer_; }
   const std::shared_ptr<Optimizer>& shared_optimizer() const {

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include "worker/engine/loop/explain.h"
+
 namespace epochd::engine {
 
 bool ValidationRunner::RunEpoch(EpochRun& run) {
@@ -15,12 +17,12 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
                         .model = &run.model};
   run.meter.Reset();
   for (const auto& metric : run.metrics) metric->Reset();
-  c10::NoGradGuard no_grad;
+  const c10::NoGradGuard no_grad;
   run.model.SetTraining(false);
   on_epoch_start.Fire(context);
 
   Batch batch;
-  while (run.source.Next(batch)) {
+  while (context.batch != run.max_batches && run.source.Next(batch)) {
     if (run.control.ShouldLeave()) return false;
     batch = batch.To(run.device);
     context.entry = &batch;
@@ -29,14 +31,16 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
     context.metrics.clear();
     on_pre_step.Fire(context);
     {
-      AutocastGuard autocast(precision_, run.device.type());
-      batch.Merge(run.model.Forward(batch));
+      const AutocastGuard autocast(options_.precision, run.device.type());
+      batch.Merge(Explained("model", batch, &run.model,
+                            [&] { return run.model.Forward(batch); }));
       context.loss = run.criterion.Compute(batch, &context.losses);
     }
     AddLosses(context.loss, context.losses, context.samples, run.meter);
     for (const auto& metric : run.metrics) metric->Update(batch);
     on_post_step.Fire(context);
     AddMetrics(context.metrics, context.samples, run.meter);
+    run.num_samples += context.samples;
     ++context.batch;
   }
   context.entry = nullptr;

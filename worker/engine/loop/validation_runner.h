@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// ValidationRunner: forward and loss without gradients, metrics. Fires
-// on_epoch_start, on_pre_step and on_post_step for each batch, on_epoch_end.
-// Holds no criterion.
+// ValidationRunner: forward, losses and metrics without gradients; also for
+// tests and benchmarks. Fires on_epoch_start, on_pre_step and on_post_step for
+// each batch, on_epoch_end. Holds no criterion.
 #pragma once
 
 #include "worker/engine/hook/hook.h"
@@ -14,8 +14,13 @@ namespace epochd::engine {
 
 class ValidationRunner {
  public:
-  explicit ValidationRunner(Precision precision = Precision::kFloat32)
-      : precision_(precision) {}
+  struct Options {
+    Precision precision = Precision::kFloat32;
+    // Without: runs also where there is nothing to measure by (a benchmark).
+    bool needs_criterion = true;
+  };
+  ValidationRunner() = default;
+  explicit ValidationRunner(const Options& options) : options_(options) {}
 
   HookPoint<RunnerContext> on_epoch_start;
   HookPoint<RunnerContext> on_pre_step;
@@ -25,13 +30,15 @@ class ValidationRunner {
   // Resets and fills the run's meter and metrics; leaves its position alone.
   // False: it left early.
   bool RunEpoch(EpochRun& run);
+  // Lets the hook bind to this runner's points.
   void Attach(Hook& hook) {
     const BindingPriority priority(hook.priority());
     hook.AttachToValidation(*this);
   }
+  bool needs_criterion() const { return options_.needs_criterion; }
 
  private:
-  const Precision precision_;
+  const Options options_{};
 };
 
 }  // namespace epochd::engine

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <string>
 #include <utility>
 
@@ -32,9 +33,18 @@ at::Tensor CrossEntropyLoss::Compute(const Batch& batch) const {
       class_weights_ = class_weights_.to(scores.options());
     }
   }
-  return at::cross_entropy_loss(scores, target, class_weights_,
-                                at::Reduction::Mean, options_.ignore_index,
-                                options_.label_smoothing);
+  const at::Tensor loss = at::cross_entropy_loss(
+      scores, target, class_weights_, at::Reduction::Mean,
+      options_.ignore_index, options_.label_smoothing);
+  if (target.dim() == scores.dim()) return loss;
+  // The mean over no label is 0 / 0; such a batch says nothing.
+  if (!loss.is_cpu()) {
+    return at::where(target.ne(options_.ignore_index).any(), loss,
+                     at::zeros_like(loss));
+  }
+  const bool is_empty = std::isnan(loss.item<double>()) &&
+                        target.eq(options_.ignore_index).all().item<bool>();
+  return is_empty ? scores.sum() * 0 : loss;
 }
 
 }  // namespace epochd::engine

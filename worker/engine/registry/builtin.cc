@@ -40,7 +40,10 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinSchedulers());
   registry.Add(BuiltinRunners());
   registry.Add(BuiltinValidationRunners());
-  registry.Declare(EpochTrainerComponent());
+  registry.Add(BuiltinPredictionRunners());
+  for (catalogue::Component& trainer : TrainerComponents()) {
+    registry.Declare(std::move(trainer));
+  }
 }
 
 }  // namespace epochd::engine

@@ -8,12 +8,15 @@
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
+#include "worker/engine/data/bounded_source.h"
 #include "worker/engine/data/views.h"
+#include "worker/engine/loop/idle_runner.h"
 #include "worker/engine/optim/sharded.h"
 #include "worker/engine/registry/build_scope.h"
 #include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/loader_parameters.h"
+#include "worker/engine/registry/loop_plan.h"
 #include "worker/engine/registry/optimization.h"
 
 namespace epochd::engine {
@@ -51,10 +54,16 @@ class Builder {
   // null: neither is there. `path` becomes where it stands.
   const Json& Pick(const std::string& trainer_key, const std::string& key,
                    std::string& path) const;
-  std::unique_ptr<BatchSource> MakeSource(const std::string& part, bool pad);
+  // The data set at data.`section` as the part `part` of the run.
+  std::unique_ptr<BatchSource> MakeSource(const std::string& section,
+                                          const std::string& part);
+  void MakeSources(const std::string& task, Trainer::Parts& parts);
   std::shared_ptr<EpochRunner> MakeRunner(
       std::vector<std::shared_ptr<Hook>>& hooks);
-  std::shared_ptr<ValidationRunner> MakeValidationRunner(
+  // A runner of kind `kind` at `key`, with its hooks.
+  template <class Runner>
+  std::shared_ptr<Runner> MakePassRunner(
+      const std::string& kind, const Json& value, const std::string& path,
       std::vector<std::shared_ptr<Hook>>& hooks);
   void SetTargets(const Json& optimizer, const std::string& path,
                   const std::vector<NamedTensor>& targets);
@@ -73,6 +82,7 @@ class Builder {
   const Json values_;
   Json trainer_values_;
   DdpOptions ddp_;
+  DataLimits limits_;
   std::shared_ptr<Model> model_;
 };
 
@@ -89,12 +99,12 @@ const Json& Builder::Pick(const std::string& trainer_key,
   return found == values_.end() ? kNull : *found;
 }
 
-std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
-                                                 bool pad) {
+std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
+                                                 const std::string& part) {
   const Json& data = values_.at("data");
-  auto found = data.find(part);
+  auto found = data.find(section);
   if (found == data.end()) return nullptr;
-  const std::string path = AppendKey(Path("data"), part);
+  const std::string path = AppendKey(Path("data"), section);
   BuildScope::Resolved resolved = scope_.Resolve("dataset", *found, path);
   const Params params(resolved.values, path, scope_);
   std::shared_ptr<const Dataset> dataset = scope_.MakeAs<Dataset>(*found, path);
@@ -110,8 +120,12 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
   }
   loader.rank = options_.environment.communicator->rank();
   loader.world_size = options_.environment.communicator->world_size();
-  loader.pad = pad && !ddp_.drops_uneven;
-  loader.trim = pad && ddp_.drops_uneven;
+  loader.pad = part == "train" && !ddp_.drops_uneven;
+  loader.trim = part == "train" && ddp_.drops_uneven;
+  const BatchLimit& limit =
+      limits_.overfit.is_set() ? limits_.overfit : limits_.Of(part);
+  if (limits_.overfit.is_set()) loader.shuffle = false;
+  if (limit.is_set() && limit.batches == 0 && part != "train") return nullptr;
   std::unique_ptr<BatchSource> source = MakeLoader(std::move(dataset), loader);
   if (part == "train" && source->NumBatches() == 0) {
     Refuse(AppendKey(path, "batch_size"),
@@ -119,7 +133,40 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& part,
                std::to_string(source->NumSamples()) +
                " samples; less, or drop_last: false, is accepted");
   }
-  return source;
+  if (params.Bool("endless")) {
+    // A share is one of the data, which comes again and again.
+    return RepeatForever(
+        std::move(source),
+        limit.is_set() ? limit.Of(source->NumBatches(), path) : kEndless);
+  }
+  if (!limit.is_set()) return source;
+  const int64_t batches = limit.Of(source->NumBatches(), path);
+  return LimitBatches(std::move(source), batches);
+}
+
+void Builder::MakeSources(const std::string& task, Trainer::Parts& parts) {
+  if (task == "train") parts.train = MakeSource("train", "train");
+  if (task == "test" || task == "benchmark") {
+    parts.val = MakeSource("test", "test");
+  } else if (limits_.overfit.is_set() && task == "train") {
+    if (values_.at("data").contains("val")) {
+      parts.val = MakeSource("train", "val");
+    }
+  } else {
+    parts.val = MakeSource("val", "val");
+  }
+  if (task == "train" && parts.val == nullptr && MonitorsValidation() &&
+      parts.train != nullptr) {
+    options_.environment.events->Notice(
+        "warning", Path("monitor") + ".metric: \"" +
+                       values_.at("monitor").value("metric", "") +
+                       "\", and there is no data.val; measured on data.train");
+    parts.val = MakeSource("train", "val");
+  }
+  if (task == "predict") parts.predict = MakeSource("predict", "predict");
+  if (task == "train" && parts.train == nullptr) {
+    Refuse(AppendKey(Path("data"), "train"), "missing; training needs it");
+  }
 }
 
 void Builder::SetTargets(const Json& optimizer, const std::string& path,
@@ -134,7 +181,7 @@ std::shared_ptr<EpochRunner> Builder::MakeRunner(
   const Json& value = Pick("training_epoch_runner", "runner", path);
   BuildScope::Resolved resolved = scope_.Resolve("runner", value, path);
   Json& runner = resolved.values;
-  if (!runner.contains("precision")) {
+  if (!runner.contains("precision") && !runner.contains("mixed_precision")) {
     runner["precision"] = trainer_values_.at("precision");
   }
   scope_.SetOptimizerTargets("", model_->Parameters());
@@ -177,19 +224,18 @@ std::shared_ptr<EpochRunner> Builder::MakeRunner(
   return made;
 }
 
-std::shared_ptr<ValidationRunner> Builder::MakeValidationRunner(
+template <class Runner>
+std::shared_ptr<Runner> Builder::MakePassRunner(
+    const std::string& kind, const Json& value, const std::string& path,
     std::vector<std::shared_ptr<Hook>>& hooks) {
-  std::string path;
-  const Json& value =
-      Pick("validation_epoch_runner", "validation_runner", path);
-  BuildScope::Resolved resolved =
-      scope_.Resolve("validation_runner", value, path);
-  if (!resolved.values.contains("precision")) {
+  BuildScope::Resolved resolved = scope_.Resolve(kind, value, path);
+  if (!resolved.values.contains("precision") &&
+      !resolved.values.contains("mixed_precision")) {
     resolved.values["precision"] = trainer_values_.at("precision");
   }
   const Params params(resolved.values, path, scope_);
   hooks = params.MakeList<Hook>("hooks");
-  return std::static_pointer_cast<ValidationRunner>(
+  return std::static_pointer_cast<Runner>(
       registry_.MakerOf(*resolved.component)(params));
 }
 
@@ -276,8 +322,12 @@ Experiment Builder::Build() {
       return std::make_shared<ShardedOptimizer>(std::move(inner), communicator);
     });
   }
-  trainer_values_ =
-      scope_.Resolve("trainer", values_.at("trainer"), Path("trainer")).values;
+  const BuildScope::Resolved trainer =
+      scope_.Resolve("trainer", values_.at("trainer"), Path("trainer"));
+  trainer_values_ = trainer.values;
+  const Params trainer_params(trainer_values_, Path("trainer"), scope_);
+  limits_ = ReadDataLimits(trainer_params);
+  experiment.is_trial = limits_.fast_dev_run > 0;
 
   // Seeds the weights: the same on all ranks.
   at::Generator generator = at::globalContext().defaultGenerator(at::kCPU);
@@ -313,21 +363,12 @@ Experiment Builder::Build() {
   parts.sync = ddp_.sync;
   parts.sync.power_sgd.seed = HashSeed({experiment.seed, kCompressionStream});
   parts.load_strict = experiment.load_strict;
-  parts.epochs = trainer_values_.at("epochs").get<int64_t>();
-  parts.train = MakeSource("train", /*pad=*/true);
-  parts.val = MakeSource(experiment.task == "test" ? "test" : "val",
-                         /*pad=*/false);
-  if (experiment.task == "train" && parts.train == nullptr) {
-    Refuse(AppendKey(Path("data"), "train"), "missing; training needs it");
-  }
-  if (experiment.task == "train" && parts.val == nullptr &&
-      MonitorsValidation()) {
-    options_.environment.events->Notice(
-        "warning", Path("monitor") + ".metric: \"" +
-                       values_.at("monitor").value("metric", "") +
-                       "\", and there is no data.val; measured on data.train");
-    parts.val = MakeSource("train", /*pad=*/false);
-  }
+  parts.plan = ReadLoopPlan(trainer_params,
+                            trainer.component->name == "IterationTrainer");
+  parts.loss_mean = trainer_values_.at("loss_mean") == "batches"
+                        ? Meter::Weighting::kBatches
+                        : Meter::Weighting::kSamples;
+  MakeSources(experiment.task, parts);
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
   if (values_.contains("loss_balancer")) {
@@ -342,28 +383,41 @@ Experiment Builder::Build() {
   }
   std::vector<std::shared_ptr<Hook>> training_hooks;
   std::vector<std::shared_ptr<Hook>> validation_hooks;
-  parts.training_runner = MakeRunner(training_hooks);
-  parts.validation_runner = MakeValidationRunner(validation_hooks);
+  std::vector<std::shared_ptr<Hook>> prediction_hooks;
+  parts.training_runner = experiment.task == "train"
+                              ? MakeRunner(training_hooks)
+                              : std::make_shared<IdleRunner>();
+  Json validation = Pick("validation_epoch_runner", "validation_runner", path);
+  if (validation.is_null()) {
+    validation = {{"type", experiment.task == "benchmark"
+                               ? "BenchmarkRunner"
+                               : "ValidationRunner"}};
+  }
+  parts.validation_runner = MakePassRunner<ValidationRunner>(
+      "validation_runner", validation, path, validation_hooks);
+  parts.prediction_runner = MakePassRunner<PredictionRunner>(
+      "prediction_runner", values_.at("prediction_runner"),
+      Path("prediction_runner"), prediction_hooks);
   if (parts.criterion.balancer() && !parts.training_runner->needs_criterion()) {
     Refuse(Path("loss_balancer"),
            "this runner has losses of its own; a TrainingRunner is accepted");
   }
   ScaleRatesOf(parts);
-  parts.schedules = MakeSchedules();
+  if (experiment.task == "train") parts.schedules = MakeSchedules();
   parts.monitor = MakeMonitor(parts);
 
-  EpochRunner& training_runner = *parts.training_runner;
-  ValidationRunner& validation_runner = *parts.validation_runner;
   experiment.trainer =
       std::make_unique<Trainer>(std::move(parts), options_.environment);
-  for (auto& hook : training_hooks) {
-    training_runner.Attach(*hook);
-    experiment.trainer->AdoptHook(std::move(hook));
-  }
-  for (auto& hook : validation_hooks) {
-    validation_runner.Attach(*hook);
-    experiment.trainer->AdoptHook(std::move(hook));
-  }
+  Trainer& built = *experiment.trainer;
+  const auto attach = [&built](auto& runner, auto& hooks) {
+    for (auto& hook : hooks) {
+      runner.Attach(*hook);
+      built.AdoptHook(std::move(hook));
+    }
+  };
+  attach(built.training_runner(), training_hooks);
+  attach(built.validation_runner(), validation_hooks);
+  attach(built.prediction_runner(), prediction_hooks);
   AddHooks(*experiment.trainer);
   return experiment;
 }

@@ -16,9 +16,12 @@
 namespace epochd::engine {
 
 struct Experiment {
-  std::string task;  // "train", "validate", "test"
+  // "train", "validate", "test", "predict" or "benchmark".
+  std::string task;
   uint64_t seed = 0;
   int64_t num_parameters = 0;
+  // A quick trial of all parts (fast_dev_run): nothing of it is worth keeping.
+  bool is_trial = false;
   // What to load weights from before all else; may be empty.
   std::string load_from;
   // Those weights, and a checkpoint, must fit in all; else what fits is taken.

@@ -37,6 +37,11 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .type = "bool",
        .default_value = false,
        .help = "leave out a last batch that is not full"},
+      {.name = "endless",
+       .type = "bool",
+       .default_value = false,
+       .help = "one epoch without end: the data again and again, each time in "
+               "another order when shuffling"},
       {.name = "transforms",
        .type = "list<component<transform>>",
        .default_value = catalogue::Json::array(),

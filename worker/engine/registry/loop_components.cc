@@ -3,6 +3,7 @@
 
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/training_runner.h"
+#include "worker/engine/registry/loop_plan.h"
 
 namespace epochd::engine {
 namespace {
@@ -14,8 +15,35 @@ using catalogue::Parameter;
 Parameter PrecisionParameter() {
   return {.name = "precision",
           .type = "string",
-          .choices = {"fp32", "float32", "bf16", "bfloat16"},
+          .choices = {"fp32", "float32", "bf16", "bfloat16", "fp16", "float16"},
           .help = "of the forward pass; the trainer's by default"};
+}
+
+Parameter MixedPrecisionParameter() {
+  return {.name = "mixed_precision",
+          .type = "bool",
+          .help = "true is precision: fp16, false fp32"};
+}
+
+// How gradients become a step.
+std::vector<Parameter> UpdateParameters() {
+  return {{.name = "grad_scaler",
+           .type = "map",
+           .help = "of fp16: {init_scale: 65536, growth_factor: 2, "
+                   "backoff_factor: 0.5, growth_interval: 2000}"},
+          {.name = "non_finite_gradients",
+           .type = "string",
+           .default_value = "auto",
+           .choices = {"auto", "skip", "error", "apply"},
+           .help = "what becomes of a step with them: left out and counted, "
+                   "an error, or done; auto: skip on CPUs, apply elsewhere "
+                   "(fp16 always skips)"},
+          {.name = "max_non_finite_steps",
+           .type = "int",
+           .default_value = 100,
+           .min = 0,
+           .help = "so many steps left out in a row end the training with an "
+                   "error; 0: never"}};
 }
 
 Parameter DeviceParameter() {
@@ -32,20 +60,67 @@ Parameter RunnerHooksParameter() {
 }
 
 Precision ReadPrecision(const Params& params) {
-  if (!params.Has("precision")) return Precision::kFloat32;
+  if (!params.Has("precision")) {
+    return params.Has("mixed_precision") && params.Bool("mixed_precision")
+               ? Precision::kFloat16
+               : Precision::kFloat32;
+  }
   return ParsePrecision(params.String("precision"),
                         params.path() + ".precision");
+}
+
+GradScaler::Options ReadScaler(const Params& params) {
+  GradScaler::Options options;
+  const Json& given = params.Raw("grad_scaler");
+  if (given.is_null()) return options;
+  for (const auto& [key, value] : given.items()) {
+    const bool is_interval = key == "growth_interval";
+    if (!value.is_number() || value <= 0 ||
+        (is_interval && !value.is_number_integer())) {
+      params.Fail("grad_scaler",
+                  key + ": " + value.dump() + "; a number above 0 is accepted");
+    }
+    if (key == "init_scale") {
+      options.init_scale = value;
+    } else if (key == "growth_factor") {
+      options.growth_factor = value;
+    } else if (key == "backoff_factor") {
+      options.backoff_factor = value;
+    } else if (is_interval) {
+      options.growth_interval = value;
+    } else {
+      params.Fail("grad_scaler",
+                  "\"" + key +
+                      "\" is not known; init_scale, growth_factor, "
+                      "backoff_factor and growth_interval are accepted");
+    }
+  }
+  return options;
+}
+
+Update::Options ReadUpdate(const Params& params, Precision precision) {
+  Update::Options options;
+  if (precision == Precision::kFloat16) options.scaler = ReadScaler(params);
+  options.max_skipped_in_a_row = params.Int("max_non_finite_steps");
+  const std::string non_finite = params.String("non_finite_gradients");
+  options.non_finite = non_finite == "skip"    ? Update::NonFinite::kSkip
+                       : non_finite == "error" ? Update::NonFinite::kError
+                       : non_finite == "apply" ? Update::NonFinite::kApply
+                                               : Update::NonFinite::kAuto;
+  return options;
 }
 
 std::shared_ptr<EpochRunner> MakeTrainingRunner(const Params& params) {
   auto optimizer = params.Make<Optimizer>("optimizer");
   if (optimizer == nullptr) params.Fail("optimizer", "missing");
-  return std::make_shared<TrainingRunner>(
-      std::move(optimizer),
-      TrainingRunner::Options{
-          .precision = ReadPrecision(params),
-          .update = {.accumulation = params.Int("gradient_accumulation_steps")},
-          .flooding_level = params.Float("flooding_level")});
+  TrainingRunner::Options options{.precision = ReadPrecision(params)};
+  options.update = ReadUpdate(params, options.precision);
+  options.flooding_level = params.Float("flooding_level");
+  options.update.accumulation = params.Int("gradient_accumulation_steps");
+  options.update.remainder = params.String("remainder") == "actual"
+                                 ? Update::Remainder::kActual
+                                 : Update::Remainder::kFull;
+  return std::make_shared<TrainingRunner>(std::move(optimizer), options);
 }
 
 std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {
@@ -57,14 +132,29 @@ std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {
   }
   Criterion d_criterion(params.MakeList<Loss>("d_loss"));
   Criterion g_criterion(params.MakeList<Loss>("g_loss"));
+  GanTrainingRunner::Options options{.precision = ReadPrecision(params)};
+  options.update = ReadUpdate(params, options.precision);
   return std::make_shared<GanTrainingRunner>(
       std::move(generator), std::move(discriminator), std::move(d_criterion),
-      std::move(g_criterion),
-      GanTrainingRunner::Options{.precision = ReadPrecision(params)});
+      std::move(g_criterion), options);
 }
 
 std::shared_ptr<ValidationRunner> MakeValidationRunner(const Params& params) {
-  return std::make_shared<ValidationRunner>(ReadPrecision(params));
+  return std::make_shared<ValidationRunner>(
+      ValidationRunner::Options{.precision = ReadPrecision(params)});
+}
+
+std::shared_ptr<ValidationRunner> MakeBenchmarkRunner(const Params& params) {
+  return std::make_shared<ValidationRunner>(ValidationRunner::Options{
+      .precision = ReadPrecision(params), .needs_criterion = false});
+}
+
+std::shared_ptr<PredictionRunner> MakePredictionRunner(const Params& params) {
+  return std::make_shared<PredictionRunner>(
+      PredictionRunner::Options{.precision = ReadPrecision(params),
+                                .fields = params.Strings("fields"),
+                                .mask = params.String("mask"),
+                                .join = params.Bool("join")});
 }
 
 }  // namespace
@@ -89,9 +179,19 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .default_value = 0.0,
        .min = 0,
        .help = "loss below which gradients turn round; 0: nowhere"},
+      {.name = "remainder",
+       .type = "string",
+       .default_value = "full",
+       .choices = {"full", "actual"},
+       .help = "what losses of a last group of fewer batches are divided by: "
+               "gradient_accumulation_steps, or how many they are"},
       PrecisionParameter(),
+      MixedPrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
+  for (Parameter& parameter : UpdateParameters()) {
+    training.parameters.push_back(std::move(parameter));
+  }
   training.gives = {"train/loss"};
   training.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
@@ -131,8 +231,12 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .exclusive_min = true,
        .help = "the same as a StepRatio hook of this ratio"},
       PrecisionParameter(),
+      MixedPrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
+  for (Parameter& parameter : UpdateParameters()) {
+    gan.parameters.push_back(std::move(parameter));
+  }
   gan.gives = {"train/d_loss", "train/g_loss"};
   gan.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
@@ -149,27 +253,88 @@ std::vector<Entry<ValidationRunner>> BuiltinValidationRunners() {
                        .name = "ValidationRunner",
                        .aliases = {"ValidationEpochRunner"},
                        .help = "forward, loss and metrics without gradients"};
-  validation.parameters = {PrecisionParameter(), RunnerHooksParameter(),
-                           DeviceParameter()};
+  validation.parameters = {PrecisionParameter(), MixedPrecisionParameter(),
+                           RunnerHooksParameter(), DeviceParameter()};
   validation.gives = {"val/loss", "test/loss"};
-  return {{std::move(validation), &MakeValidationRunner}};
+  Component benchmark = validation;
+  benchmark.name = "BenchmarkRunner";
+  benchmark.aliases.clear();
+  benchmark.help = "the same; losses and metrics may be absent";
+  return {{std::move(validation), &MakeValidationRunner},
+          {std::move(benchmark), &MakeBenchmarkRunner}};
 }
 
-catalogue::Component EpochTrainerComponent() {
-  Component trainer{.kind = "trainer",
-                    .name = "EpochTrainer",
-                    .aliases = {"PyTorchTrainer"},
-                    .help = "trains and validates epoch by epoch"};
-  trainer.parameters = {
+std::vector<Entry<PredictionRunner>> BuiltinPredictionRunners() {
+  Component prediction{.kind = "prediction_runner",
+                       .name = "PredictionRunner",
+                       .help = "forward passes whose outputs are the result"};
+  prediction.parameters = {
+      {.name = "fields",
+       .type = "list<string>",
+       .default_value = Json::array(),
+       .scalar_ok = true,
+       .help = "fields that are kept; what the model returns by default"},
+      {.name = "mask",
+       .type = "string",
+       .default_value = "mask",
+       .help = "field that marks real samples; rows of padding are removed"},
+      {.name = "join",
+       .type = "bool",
+       .default_value = true,
+       .help = "keep all outputs and join them; else they only go to hooks, "
+               "batch by batch"},
+      PrecisionParameter(),
+      MixedPrecisionParameter(),
+      RunnerHooksParameter(),
+      DeviceParameter()};
+  return {{std::move(prediction), &MakePredictionRunner}};
+}
+
+std::vector<catalogue::Component> TrainerComponents() {
+  Component by_epoch{.kind = "trainer",
+                     .name = "EpochTrainer",
+                     .aliases = {"PyTorchTrainer", "EpochBasedTrainLoop"},
+                     .help = "trains and validates epoch by epoch"};
+  by_epoch.parameters = {
       {.name = "epochs",
        .type = "int",
        .default_value = 1,
        .min = 0,
+       .aliases = {"max_epochs"},
        .help = "epoch at which the training ends, counted from its start"},
+      {.name = "val_interval",
+       .type = "float",
+       .default_value = 1,
+       .min = 0,
+       .exclusive_min = true,
+       .help = "validate after every n-th epoch; below 1: after each such part "
+               "of the batches of an epoch"},
+      {.name = "accumulate_across_epochs",
+       .type = "bool",
+       .default_value = false,
+       .help = "an epoch's end does not end a group of accumulated batches"}};
+  Component by_batches{.kind = "trainer",
+                       .name = "IterationTrainer",
+                       .aliases = {"IterBasedTrainLoop"},
+                       .help =
+                           "trains for a number of batches, over the data "
+                           "again and again"};
+  by_batches.parameters = {
+      {.name = "max_iterations",
+       .type = "int",
+       .min = 0,
+       .aliases = {"max_iters"},
+       .help = "batches after which the training ends, counted from its start"},
+      {.name = "val_interval",
+       .type = "int",
+       .default_value = 1000,
+       .min = 1,
+       .help = "validate after every n-th batch"}};
+  const std::vector<Parameter> parts = {
       {.name = "precision",
        .type = "string",
        .default_value = "fp32",
-       .choices = {"fp32", "float32", "bf16", "bfloat16"},
+       .choices = {"fp32", "float32", "bf16", "bfloat16", "fp16", "float16"},
        .help = "of forward passes; weights and sums stay float"},
       {.name = "hooks",
        .type = "list<component<hook>>",
@@ -197,7 +362,13 @@ catalogue::Component EpochTrainerComponent() {
       {.name = "stop_condition",
        .type = "component<hook>",
        .help = "experiment.stop_condition"}};
-  return trainer;
+  for (Component* trainer : {&by_epoch, &by_batches}) {
+    for (const std::vector<Parameter>& list : {LoopParameters(), parts}) {
+      trainer->parameters.insert(trainer->parameters.end(), list.begin(),
+                                 list.end());
+    }
+  }
+  return {std::move(by_epoch), std::move(by_batches)};
 }
 
 }  // namespace epochd::engine

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "worker/engine/loop/epoch_runner.h"
+#include "worker/engine/loop/prediction_runner.h"
 #include "worker/engine/loop/validation_runner.h"
 #include "worker/engine/registry/params.h"
 
@@ -14,6 +15,8 @@ namespace epochd::engine {
 
 std::vector<Entry<EpochRunner>> BuiltinRunners();
 std::vector<Entry<ValidationRunner>> BuiltinValidationRunners();
-catalogue::Component EpochTrainerComponent();
+std::vector<Entry<PredictionRunner>> BuiltinPredictionRunners();
+// EpochTrainer and IterationTrainer: one loop, planned by epochs or by batches.
+std::vector<catalogue::Component> TrainerComponents();
 
 }  // namespace epochd::engine

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Trainer's measuring: validations, what they say of the run, predictions.
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/loop/score_board.h"
+#include "worker/engine/loop/trainer.h"
+
+namespace epochd::engine {
+
+EpochRun Trainer::ValidationRun(const std::string& phase) {
+  return {.model = *parts_.model,
+          .source = *parts_.val,
+          .criterion = parts_.val_criterion,
+          .meter = val_meter_,
+          .position = position_,
+          .control = *this,
+          .sync = *sync_,
+          .device = environment_.device,
+          .phase = phase,
+          .metrics = parts_.metrics};
+}
+
+bool Trainer::IsValidationDue() const {
+  if (!parts_.val || validated_at_ == position_.global_batch) return false;
+  const ValidationPlan& plan = parts_.plan.validation;
+  if (plan.fraction) {
+    return plan.IsDueWithin(position_.batch, parts_.train->NumBatches(),
+                            position_.epoch + 1);
+  }
+  return plan.unit == ValidationPlan::Unit::kBatches &&
+         plan.IsDue(position_.global_batch);
+}
+
+bool Trainer::Validate(const std::string& phase) {
+  on_validation_began.Fire(context_);
+  sync_->SyncBuffers();
+  parts_.val->StartEpoch(position_.epoch, 0);
+  parts_.val_criterion.SetEpoch(position_.epoch);
+  EpochRun run = ValidationRun(phase);
+  if (!parts_.validation_runner->RunEpoch(run)) return false;
+  validated_at_ = position_.global_batch;
+  Communicator& communicator = *environment_.communicator;
+  at::Tensor samples = at::tensor({run.num_samples}, at::kLong);
+  communicator.AllReduceSum(samples);
+  if (samples.item<int64_t>() > 0) {
+    const std::string prefix = phase + "/";
+    for (auto& score : ReduceMeter(communicator, val_meter_, prefix)) {
+      context_.scores.push_back(std::move(score));
+    }
+    ReduceMetrics(communicator, parts_.metrics, prefix, context_.scores);
+  } else if (is_main_rank() && !told_empty_) {
+    told_empty_ = true;
+    events().Notice("warning", "experiment.data." + phase +
+                                   ": has no sample; there are no scores of "
+                                   "it, and what looks at them does not act");
+  }
+  Judge(/*must_be_there=*/false);
+  on_validation_finished.Fire(context_);
+  return true;
+}
+
+bool Trainer::ValidateWithin() {
+  context_.is_mid_epoch = true;
+  context_.monitored.reset();
+  context_.scores.clear();
+  if (parts_.plan.validation.unit == ValidationPlan::Unit::kBatches) {
+    // Of the batches since the last validation.
+    context_.scores =
+        ReduceMeter(*environment_.communicator, train_meter_, "train/");
+    train_meter_.Reset();
+  }
+  if (!Validate("val")) return false;
+  context_.was_validated = true;
+  if (AskStopConditions()) {
+    hook_stop_ = true;
+    stop_reason_ = context_.stop_reason;
+  }
+  return true;
+}
+
+void Trainer::Judge(bool must_be_there) {
+  const double* value = FindScore(context_.scores, parts_.monitor.metric);
+  if (value != nullptr) {
+    is_judged_ = true;
+    context_.monitored = *value;
+    context_.is_best |= parts_.monitor.Update(*value, context_.epoch);
+    return;
+  }
+  // A side of a GAN may rest for a whole epoch, and then has no score; and an
+  // empty validation has none.
+  if (!must_be_there || told_empty_ ||
+      !parts_.training_runner->needs_criterion()) {
+    return;
+  }
+  std::string known;
+  for (const auto& [name, ignored] : context_.scores) {
+    known += (known.empty() ? "" : ", ") + name;
+  }
+  throw Error(ErrorKind::kBadSpec,
+              "experiment.monitor.metric: \"" + parts_.monitor.metric +
+                  "\" is not measured; there are " + known);
+}
+
+bool Trainer::AskStopConditions() {
+  context_.stop = false;
+  context_.stop_reason.clear();
+  on_stop_check.Fire(context_);
+  const int64_t done = position_.epoch + (context_.is_mid_epoch ? 0 : 1);
+  if (done < parts_.plan.min_epochs) context_.stop = false;
+  if (context_.stop) stop_reason_ = context_.stop_reason;
+  return context_.stop;
+}
+
+Scores Trainer::Evaluate(const std::string& prefix) {
+  if (parts_.val == nullptr) {
+    throw Error(ErrorKind::kBadSpec,
+                "experiment.data." + prefix + ": missing; this task needs it");
+  }
+  Guard([&] {
+    PrepareSync(nullptr);
+    SetUpHooks();
+    context_.scores.clear();
+    if (!Validate(prefix)) is_stopping_ = true;
+  });
+  if (!is_stopping_) {
+    EndHooks(RunResult::kSuccess, nullptr);
+    return context_.scores;
+  }
+  const Interruption interruption("stopped on request");
+  EndHooks(RunResult::kInterrupted, &interruption);
+  return {};
+}
+
+std::optional<PredictionRunner::Result> Trainer::Predict() {
+  if (parts_.predict == nullptr) return std::nullopt;
+  PredictionRunner::Result result;
+  Guard([&] {
+    PrepareSync(nullptr);
+    SetUpHooks();
+    PredictionContext context;
+    context.phase = "predict";
+    context.model = parts_.model.get();
+    context.num_batches = parts_.predict->NumBatches();
+    on_prediction_began.Fire(context);
+    parts_.predict->StartEpoch(0, 0);
+    EpochRun run{.model = *parts_.model,
+                 .source = *parts_.predict,
+                 .criterion = parts_.val_criterion,
+                 .meter = val_meter_,
+                 .position = position_,
+                 .control = *this,
+                 .sync = *sync_,
+                 .device = environment_.device,
+                 .phase = "predict"};
+    result = parts_.prediction_runner->RunEpoch(
+        run, [this](PredictionRunner::Result& own) { JoinPredictions(own); });
+    is_stopping_ = result.left_early;
+    if (is_stopping_) return;
+    if (result.num_batches == 0) {
+      throw Error(ErrorKind::kBadSpec,
+                  "experiment.data.predict: has no batch; at least one sample "
+                  "is needed");
+    }
+    context.joined = result.joined;
+    context.indices = result.indices;
+    on_prediction_ended.Fire(context);
+  });
+  if (!is_stopping_) {
+    EndHooks(RunResult::kSuccess, nullptr);
+    return result;
+  }
+  const Interruption interruption("stopped on request");
+  EndHooks(RunResult::kInterrupted, &interruption);
+  return std::nullopt;
+}
+
+void Trainer::JoinPredictions(PredictionRunner::Result& own) const {
+  Communicator& communicator = *environment_.communicator;
+  if (communicator.world_size() == 1) return;
+  std::vector<PredictionRunner::Result> parts;
+  for (const std::string& bytes : communicator.Gather(ToBytes(own))) {
+    parts.push_back(FromBytes(bytes));
+  }
+  own = JoinRanks(parts);
+}
+
+}  // namespace epochd::engine
