@@ -81,7 +81,8 @@ absl::StatusOr<TrainerCatalogue> LoadTrainerCatalogue(
       absl::StrCat(cache_dir, "/catalogue-", file.st_dev, "-", file.st_ino, "-",
                    file.st_size, "-", file.st_mtim.tv_sec, ".",
                    file.st_mtim.tv_nsec, ".json");
-  if (std::optional<std::string> known = link::ReadFile(cache)) {
+  if (std::optional<std::string> known =
+          cache_dir.empty() ? std::nullopt : link::ReadFile(cache)) {
     absl::StatusOr<TrainerCatalogue> catalogue =
         Checked(std::move(*known), cache);
     if (catalogue.ok()) return catalogue;
@@ -90,7 +91,7 @@ absl::StatusOr<TrainerCatalogue> LoadTrainerCatalogue(
   if (!output.ok()) return output.status();
   absl::StatusOr<TrainerCatalogue> catalogue =
       Checked(std::move(*output), trainer);
-  if (!catalogue.ok()) return catalogue;
+  if (!catalogue.ok() || cache_dir.empty()) return catalogue;
   try {
     link::ReplaceFile(cache, catalogue->json, /*sync=*/false);
   } catch (const std::exception&) {

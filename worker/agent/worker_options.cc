@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <climits>
+#include <cstdlib>
 #include <filesystem>
 #include <map>
 #include <system_error>
@@ -122,6 +123,9 @@ void AddFlags(program::Flags& flags, WorkerOptions& options) {
   flags.Add("catalogue", options.catalogue,
             "file with the trainer's component catalogue; by default the "
             "trainer is asked once");
+  flags.Add("plugins", options.plugins,
+            "libraries whose components the trainer has beside its own, "
+            "separated by ':' (docs/library.md)");
   flags.AddSwitch("cold-start", options.cold_start,
                   "keep no warm trainer; ranks then start about half a second "
                   "later");
@@ -223,9 +227,14 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
   agent.runner.log_path = core.work_dir + "/warm.log";
   agent.runner.warm = !options.cold_start;
 
+  // Trainers read the same name, and their environment is made of ours.
+  setenv("EPOCHD_PLUGINS", options.plugins.c_str(), /*overwrite=*/1);
+  // With plugins the trainer's file alone does not tell what it has.
   absl::StatusOr<TrainerCatalogue> catalogue =
       options.catalogue.empty()
-          ? LoadTrainerCatalogue(agent.runner.trainer, core.work_dir)
+          ? LoadTrainerCatalogue(
+                agent.runner.trainer,
+                options.plugins.empty() ? core.work_dir : std::string())
           : ReadCatalogueFile(options.catalogue);
   if (catalogue.ok()) {
     worker.catalogue_json = std::move(catalogue->json);
@@ -233,6 +242,10 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
   } else if (!options.catalogue.empty()) {
     return absl::InvalidArgumentError(
         absl::StrCat("--catalogue: ", catalogue.status().message()));
+  } else if (!options.plugins.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--plugins: '", options.plugins,
+                     "': ", catalogue.status().message()));
   } else {
     spdlog::warn("only command jobs can run here: {}",
                  std::string(catalogue.status().message()));

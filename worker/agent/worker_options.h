@@ -29,6 +29,7 @@ struct WorkerOptions {
   std::string advertise_host;
   std::string trainer;    // empty: epochd-trainer beside this program
   std::string catalogue;  // empty: asked of the trainer
+  std::string plugins;    // handed on to trainers
   bool cold_start = false;
   bool stop_with_parent = false;
   bool stop_attempts_on_exit = false;

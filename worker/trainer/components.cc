@@ -5,16 +5,28 @@
 #include "worker/engine/registry/builtin.h"
 
 namespace epochd::trainer {
+namespace {
 
-const engine::Registry& Components() {
-  static const engine::Registry registry = [] {
+engine::Registry& Filled() {
+  static engine::Registry registry = [] {
     engine::Registry filled;
     engine::AddBuiltins(filled);
     filled.Add(hooks::BuiltinHooks());
-    filled.Freeze();
     return filled;
   }();
   return registry;
 }
+
+}  // namespace
+
+const engine::Registry& Components() {
+  static const engine::Registry& frozen = []() -> engine::Registry& {
+    Filled().Freeze();
+    return Filled();
+  }();
+  return frozen;
+}
+
+void AddPlugin(const engine::Plugin& plugin) { plugin.add(Filled()); }
 
 }  // namespace epochd::trainer

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // epochd-trainer: one rank of an attempt, or the warm parent that forks ranks.
+#include <exception>
 #include <iostream>
 #include <string>
 
@@ -8,12 +9,14 @@
 #include "program/flags.h"
 #include "worker/process/keeper/warm_parent.h"
 #include "worker/trainer/components.h"
+#include "worker/trainer/plugins.h"
 #include "worker/trainer/rank.h"
 #include "worker/trainer/warm_up.h"
 
 int main(int argc, char** argv) {
   epochd::keeper::RankRequest request;
   bool catalogue = false;
+  std::string plugins;
   int warm_fd = -1;
   epochd::program::Flags flags(
       "epochd-trainer", "Trains one rank of an attempt; started by a worker.",
@@ -28,7 +31,15 @@ int main(int argc, char** argv) {
             "bound, listening socket of the rendezvous, for rank 0");
   flags.Add("warm", warm_fd,
             "serve fork requests from a worker on this socket");
+  flags.Add("plugins", plugins,
+            "libraries with further components, separated by ':'");
   if (const auto code = flags.Parse(argc, argv)) return *code;
+  try {
+    epochd::trainer::OpenPlugins(plugins);
+  } catch (const std::exception& error) {
+    std::cerr << "epochd-trainer: " << error.what() << '\n';
+    return epochd::program::kExitUsage;
+  }
 
   if (catalogue) {
     std::cout << epochd::catalogue::ToJson(

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "worker/engine/checkpoint/safetensors.h"
@@ -185,7 +186,13 @@ std::shared_ptr<EpochRunner> Builder::MakeRunner(
     runner["precision"] = trainer_values_.at("precision");
   }
   scope_.SetOptimizerTargets("", model_->Parameters());
-  if (resolved.component->name == "TrainingRunner") {
+  const auto& parameters = resolved.component->parameters;
+  const auto takes = [&](const char* name) {
+    return std::any_of(
+        parameters.begin(), parameters.end(),
+        [&](const auto& parameter) { return parameter.name == name; });
+  };
+  if (takes("optimizer")) {
     if (!runner.contains("optimizer")) {
       if (!values_.contains("optimizer")) {
         Refuse(Path("optimizer"), "missing; this runner needs an optimizer");
@@ -208,7 +215,7 @@ std::shared_ptr<EpochRunner> Builder::MakeRunner(
       }
       SetTargets(runner.at(key), AppendKey(path, key), part->Parameters());
     }
-  } else {
+  } else if (takes("generator_optimizer")) {
     Refuse(Path("model"),
            "has no generator and discriminator; a GanTrainingRunner trains a "
            "GanModel");

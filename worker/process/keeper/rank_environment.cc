@@ -13,7 +13,9 @@
 namespace epochd::keeper {
 namespace {
 
-constexpr std::array<std::string_view, 15> kNames = {
+constexpr std::string_view kPlugins = "EPOCHD_PLUGINS";
+constexpr std::array<std::string_view, 16> kNames = {
+    kPlugins,
     "PATH",         "HOME",         "USER",          "LOGNAME",
     "SHELL",        "LANG",         "LANGUAGE",      "TZ",
     "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", "LD_LIBRARY_PATH",
@@ -58,7 +60,10 @@ std::vector<std::string> RankEnvironment(const link::AttemptSpec& spec,
     values[entry.substr(0, equals)] = entry.substr(equals + 1);
   }
   values["OMP_NUM_THREADS"] = std::to_string(spec.cpus);
-  for (const auto& [name, value] : spec.env) values[name] = value;
+  for (const auto& [name, value] : spec.env) {
+    // Whose code a trainer opens is the operator's choice, not the job's.
+    if (name != kPlugins) values[name] = value;
+  }
   values["RANK"] = std::to_string(rank.rank);
   values["LOCAL_RANK"] = std::to_string(rank.local_rank);
   values["WORLD_SIZE"] = std::to_string(spec.world_size);

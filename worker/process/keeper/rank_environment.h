@@ -7,7 +7,8 @@
 //   from the agent  PATH HOME USER LOGNAME SHELL LANG LANGUAGE TZ TMPDIR
 //                   LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR LC_* NCCL_*
 //                   GLOO_* NVIDIA_* CUDA_* TORCH_* *SAN_OPTIONS
-//   from the job    its env
+//                   EPOCHD_PLUGINS
+//   from the job    its env, EPOCHD_PLUGINS excepted
 //   ours, last      RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR
 //                   MASTER_PORT OMP_NUM_THREADS CUDA_VISIBLE_DEVICES
 //                   EPOCHD_JOB_ID EPOCHD_JOB_NAME EPOCHD_ATTEMPT EPOCHD_EVENTS
