@@ -10,9 +10,16 @@ namespace epochd::hooks {
 void LearningRateMonitor::See() {
   for (const auto& [name, optimizer] :
        trainer_->training_runner().Optimizers()) {
-    trainer_->messages().Add(
-        name == "optimizer" ? "learning_rate" : "learning_rate_" + name,
-        optimizer->lr());
+    const std::string side = name == "optimizer" ? "" : "_" + name;
+    const auto& groups = optimizer->groups();
+    for (const engine::Optimizer::Group& group : groups) {
+      const std::string end =
+          side + (groups.size() > 1 ? "/" + group.name : "");
+      trainer_->messages().Add("learning_rate" + end, group.lr);
+      if (optimizer->has_momentum()) {
+        trainer_->messages().Add("momentum" + end, group.momentum);
+      }
+    }
   }
 }
 
@@ -29,7 +36,7 @@ void LearningRateMonitor::AttachToGan(engine::GanTrainingRunner& runner) {
 engine::Entry<engine::Hook> LearningRateMonitorEntry() {
   return {{.kind = "hook",
            .name = "LearningRateMonitor",
-           .help = "shows learning rates at steps"},
+           .help = "shows learning rates and momenta at steps"},
           [](const engine::Params&) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<LearningRateMonitor>();
           }};

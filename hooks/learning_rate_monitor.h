@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// LearningRateMonitor: puts each optimizer's learning rate into the message hub
-// before each step, as MetricLogger shows it at steps and epochs:
-// learning_rate, with _generator and _discriminator in GAN training.
+// LearningRateMonitor: puts learning rates, and momenta where there are such,
+// into the message hub before each step, as MetricLogger shows them at steps
+// and epochs: learning_rate and momentum, with _generator and _discriminator in
+// GAN training, and with /<group> where an optimizer has several groups.
 #pragma once
 
 #include "worker/engine/hook/context.h"

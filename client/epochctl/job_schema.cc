@@ -262,9 +262,7 @@ class Writer {
         pattern && in_service_keys_) {
       schema = Pattern(*pattern);
     }
-    if (parameter.scalar_ok && type.kind == Type::Kind::kList) {
-      schema = AnyOf({std::move(schema), Of(parameter, *type.element)});
-    } else if (parameter.scalar_ok && type.kind == Type::Kind::kSection) {
+    if (parameter.scalar_ok && type.kind == Type::Kind::kSection) {
       schema = AnyOf({Of(parameter, Type{Type::Kind::kInt, nullptr, ""}),
                       std::move(schema)});
     }
@@ -295,10 +293,10 @@ class Writer {
       case Type::Kind::kSection:
         return Ref("section." + type.argument);
       case Type::Kind::kList: {
-        Json list = {{"type", "array"},
-                     {"items", Of(parameter, *type.element)}};
-        return OrSubstituted(std::move(list),
-                             type.element->kind == Type::Kind::kComponent);
+        const Json element = Of(parameter, *type.element);
+        Json list = OrSubstituted({{"type", "array"}, {"items", element}},
+                                  type.element->kind == Type::Kind::kComponent);
+        return parameter.scalar_ok ? AnyOf({std::move(list), element}) : list;
       }
       case Type::Kind::kMap: {
         Json map = {{"type", "object"}};

@@ -46,13 +46,19 @@ class Quadratic : public engine::AdversarialModel {
   std::string field_ = "input";
 };
 
-engine::GanTrainingRunner EmptyRunner() {
-  return engine::GanTrainingRunner(nullptr, nullptr, engine::Criterion(),
-                                   engine::Criterion(), {});
-}
+// A runner whose points are fired by hand.
+struct LentRunner {
+  LentRunner() : run(engine::GanExperiment(1)) {}
+  engine::GanTrainingRunner& runner() {
+    return dynamic_cast<engine::GanTrainingRunner&>(
+        run.trainer().training_runner());
+  }
+  engine::TestRun run;
+};
 
 TEST(R1GradientPenaltyTest, Case143IsTheMeanSquareOfTheGradientOfScores) {
-  engine::GanTrainingRunner runner = EmptyRunner();
+  LentRunner lent;
+  engine::GanTrainingRunner& runner = lent.runner();
   R1GradientPenalty hook(0.5);
   hook.AttachToGan(runner);
   Quadratic model;
@@ -87,7 +93,8 @@ TEST(EdgeEnhancedInputTest, AddsTheLaplacianOfTheGrayImage) {
 }
 
 TEST(EdgeEnhancedInputTest, LeavesWhatTheDiscriminatorTakesAlone) {
-  engine::GanTrainingRunner runner = EmptyRunner();
+  LentRunner lent;
+  engine::GanTrainingRunner& runner = lent.runner();
   EdgeEnhancedInput hook({{"real", "real"}, {"fake", "fake"}});
   hook.AttachToGan(runner);
   Quadratic model(/*channels=*/2);

@@ -69,6 +69,7 @@ TEST(WatchingHooksTest, ChangeNothingOfARun) {
     EXPECT_EQ(line.contains("val/time"), is_epoch);
     EXPECT_GE(line["train/eta"].get<double>(), 0);
     EXPECT_GT(line["learning_rate"].get<double>(), 0);
+    EXPECT_EQ(line["momentum"], 0.9);  // AdamW's first beta
   }
   EXPECT_EQ(lines.back()["train/eta"], 0.0);
 
