@@ -63,6 +63,18 @@ std::string WithoutNumber(const std::string& name) {
   return is_number ? name.substr(0, bar) : name;
 }
 
+// Tells whether another component than that of `use` gives the score.
+bool IsGiven(const std::string& score, const Use& use,
+             const std::vector<Use>& uses) {
+  return std::any_of(uses.begin(), uses.end(), [&](const Use& other) {
+    const std::vector<std::string>& gives = other.component->gives;
+    return other.component != use.component &&
+           std::any_of(gives.begin(), gives.end(), [&](const auto& name) {
+             return name == score || name == "*";
+           });
+  });
+}
+
 }  // namespace
 
 void WholeCheck::AddDefaults(std::vector<Use>& uses) const {
@@ -141,6 +153,9 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
       }
       const bool is_met = std::any_of(
           need.any_of.begin(), need.any_of.end(), [&](const auto& field) {
+            if (field.find('/') != std::string::npos) {
+              return IsGiven(field, use, uses);
+            }
             return field.starts_with('.')
                        ? Find(*use.component, *use.parameters,
                               std::string_view(field).substr(1)) != nullptr

@@ -40,6 +40,8 @@ class WholeCheck {
   // Adds the components that stand in for what is not given: defaults of the
   // experiment's parameters, unless one of that kind is used anyway.
   void AddDefaults(std::vector<Use>& uses) const;
+  // A need with a slash is a score that another component gives: a model that
+  // computes its loss itself needs none beside it.
   void CheckNeeds(const std::vector<Use>& uses, Findings& findings) const;
   void CheckScores(const std::vector<Use>& uses,
                    const std::vector<AskedScore>& asked,

@@ -12,6 +12,7 @@
 #include "hooks/learning_rate_monitor.h"
 #include "hooks/metric_logger.h"
 #include "hooks/nan_guard.h"
+#include "hooks/no_condition.h"
 #include "hooks/profiler.h"
 #include "hooks/r1_gradient_penalty.h"
 #include "hooks/step_ratio.h"
@@ -34,6 +35,7 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           LearningRateMonitorEntry(),
           MetricLoggerEntry(),
           NanGuardEntry(),
+          NoConditionEntry(),
           ProfilerEntry(),
           R1GradientPenaltyEntry(),
           StepRatioEntry(),

@@ -105,14 +105,17 @@ void CheckExperiment(Document& document, const LoadOptions& options,
                     "expected a mapping, got " + Quoted(experiment));
   }
   // A checkpoint is named by its job or by its folder.
-  Json* load_from = FindField(experiment, "load_from");
-  if (load_from != nullptr && load_from->is_string()) {
-    const auto& text = load_from->get_ref<const std::string&>();
-    if (!text.empty() && !text.starts_with("job/") && !text.starts_with("$")) {
-      *load_from = Absolute(
-          text, FolderOf(document, sources,
-                         catalogue::AppendKey(kExperiment, "load_from")));
+  for (const char* key : {"load_from", "resume"}) {
+    Json* checkpoint = FindField(experiment, key);
+    if (checkpoint == nullptr || !checkpoint->is_string()) continue;
+    const auto text = checkpoint->get<std::string>();
+    if (text.empty() || text.starts_with("job/") || text.starts_with("$") ||
+        text == "auto" || text == "never") {
+      continue;
     }
+    *checkpoint = Absolute(
+        text,
+        FolderOf(document, sources, catalogue::AppendKey(kExperiment, key)));
   }
   if (!spec.has_command() && experiment.is_object()) {
     spec.set_experiment_json(experiment.dump());

@@ -142,8 +142,8 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
        " (a named object needs a ${ref:optimzer})"},
       {R"({"epochs_total": 3})",
        "experiment.epochs_total: unknown key 'epochs_total', known are seed, "
-       "task, load_from, model, data, loss, metrics, monitor, optimizer, "
-       "optimizers, lr_scheduler, trainer, runner, hooks, system"},
+       "task, load_from, resume, model, data, loss, metrics, monitor, "
+       "optimizer, optimizers, lr_scheduler, trainer, runner, hooks, system"},
       {R"({"data": {"trian": {"type": "Digits", "file": "d"}}})",
        "experiment.data.trian: unknown key 'trian', did you mean 'train'?"},
       {R"({"data": {"extra": {"type": "Digits", "file": "d"}}})",

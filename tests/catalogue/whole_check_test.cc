@@ -70,6 +70,16 @@ TEST(Needs, AreMetByAnAliasAnAlternativeOrTheComponentItself) {
               IsEmpty());
 }
 
+TEST(Needs, OfALossAreMetByAModelThatGivesItsOwn) {
+  for (const char* score : {"train/loss", "*"}) {
+    Catalogue catalogue = Fixture();
+    for (Component& component : catalogue.components) {
+      if (component.name == "MLP") component.gives = {score};
+    }
+    EXPECT_THAT(Lines(R"({"loss": null})", catalogue), IsEmpty()) << score;
+  }
+}
+
 TEST(Needs, CountForTheirTasksAlone) {
   EXPECT_THAT(Lines(R"({"loss": null, "optimizer": null, "task": "validate",
                         "data": {"train": null}})"),

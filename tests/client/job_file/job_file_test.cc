@@ -300,6 +300,14 @@ TEST_F(JobFileTest, TakesACheckpointsFolderFromTheJobFilesFolder) {
                 .spec.experiment_json()
                 .find("\"load_from\":\"/folder/old/best\""),
             std::string::npos);
+  EXPECT_NE(Parse(std::string(kExperiment) + "  resume: old/last\n")
+                .spec.experiment_json()
+                .find("\"resume\":\"/folder/old/last\""),
+            std::string::npos);
+  EXPECT_NE(Parse(std::string(kExperiment) + "  resume: never\n")
+                .spec.experiment_json()
+                .find("\"resume\":\"never\""),
+            std::string::npos);
   EXPECT_NE(Parse(kExperiment + load + "job/a1/best\n")
                 .spec.experiment_json()
                 .find("\"load_from\":\"job/a1/best\""),

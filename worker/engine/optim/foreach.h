@@ -31,12 +31,14 @@ class ForeachOptimizer : public GroupedOptimizer {
   using Tensors = std::vector<at::Tensor>;
 
   // `gradients` have the sign and the decay that apply, and must not be
-  // changed; weights have shrunk where decay is decoupled.
+  // changed; weights have shrunk where decay is decoupled. The bundle has no
+  // `step`, `steps` or `indices`, and its tensors are changed in place.
   virtual void UpdateFrom(const Tensors& gradients, Bundle& bundle,
                           const Group& settings) = 0;
 
  private:
   void Update(Bundle& bundle, const Group& settings) final;
+  void UpdatePiece(Bundle& bundle, const Group& settings);
 
   const Common common_;
 };

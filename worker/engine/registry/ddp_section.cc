@@ -18,23 +18,6 @@ Compression ParseCompression(const std::string& name) {
   return Compression::kNone;
 }
 
-// Checks the section as an experiment is checked.
-void CheckKeys(const catalogue::Component& section,
-               const catalogue::Json& given, const std::string& root) {
-  catalogue::Component alone = section;
-  alone.kind = "experiment";
-  alone.name = "Experiment";
-  std::string problems;
-  for (const catalogue::Violation& each :
-       catalogue::Validate({.components = {std::move(alone)}}, given,
-                           {.root = root + "." + kKey, .max_replicas = {}})
-           .violations) {
-    problems +=
-        (problems.empty() ? "" : "\n") + each.field + ": " + each.description;
-  }
-  if (!problems.empty()) throw Error(ErrorKind::kBadSpec, problems);
-}
-
 BufferSync ParseBuffers(const std::string& name) {
   if (name == "mean") return BufferSync::kMean;
   if (name == "local") return BufferSync::kLocal;
@@ -127,7 +110,6 @@ DdpOptions ReadDdp(const Registry& registry, const catalogue::Json& experiment,
   static const catalogue::Json kNone = catalogue::Json::object();
   const auto found = experiment.find(kKey);
   const bool is_given = found != experiment.end() && !found->is_null();
-  if (is_given) CheckKeys(*registry.Find("section", "Ddp"), *found, root);
   const catalogue::Json given =
       Complete(*registry.Find("section", "Ddp"), is_given ? *found : kNone);
   DdpOptions options;

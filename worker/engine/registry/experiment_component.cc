@@ -121,7 +121,7 @@ catalogue::Component ExperimentComponent() {
                "never; or the checkpoint of another run to go on from, as "
                "load_from names it"},
       {.name = "ddp",
-       .type = "map",
+       .type = "section<Ddp>",
        .help = "how the ranks of a run work together"},
   };
   return experiment;

@@ -192,10 +192,13 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
   for (Parameter& parameter : UpdateParameters()) {
     training.parameters.push_back(std::move(parameter));
   }
-  training.gives = {"train/loss"};
+  // Those of the validation that follows too: its runner is seldom named.
+  training.gives = {"train/loss", "val/loss", "test/loss"};
   training.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
-      {.any_of = {"loss", "trainer.training_criterion"}, .tasks = {"train"}},
+      // Or a model with a training step of its own, which gives its loss.
+      {.any_of = {"loss", "trainer.training_criterion", "train/loss"},
+       .tasks = {"train"}},
       {.any_of = {"optimizer", ".optimizer"}, .tasks = {"train"}}};
   Component gan{.kind = "runner",
                 .name = "GanTrainingRunner",
@@ -237,7 +240,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
   for (Parameter& parameter : UpdateParameters()) {
     gan.parameters.push_back(std::move(parameter));
   }
-  gan.gives = {"train/d_loss", "train/g_loss"};
+  gan.gives = {"train/d_loss", "train/g_loss", "val/loss", "test/loss"};
   gan.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
       {.any_of = {"optimizers.generator", ".generator_optimizer"},
