@@ -173,8 +173,9 @@ void CheckpointSaver::Judge(const TrainerContext& context) {
   is_best_ = monitor_.Update(*value, context.epoch);
 }
 
-void CheckpointSaver::Save(const TrainerContext& context, bool has_scores) {
-  if (!context.can_save) {
+void CheckpointSaver::Save(const TrainerContext& context, bool has_scores,
+                           bool is_last) {
+  if (!context.can_save && !is_last) {
     // At the next place where it can be.
     trainer_->WishForCheckpoint();
     return;
@@ -213,7 +214,8 @@ void CheckpointSaver::Save(const TrainerContext& context, bool has_scores) {
 }
 
 void CheckpointSaver::SaveLast(const TrainerContext& context, bool has_scores) {
-  Save(context, has_scores);
+  // Gradients that wait for a step are lost, which is better than all.
+  Save(context, has_scores, /*is_last=*/true);
   std::string problem;
   for (int tries = 1; writer_ != nullptr; ++tries) {
     auto result = writer_->Wait();

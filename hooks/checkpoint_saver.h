@@ -89,7 +89,8 @@ class CheckpointSaver : public engine::Hook {
   void Judge(const engine::TrainerContext& context);
   // Starts a save; collective. `has_scores`: the context's are of what is
   // saved.
-  void Save(const engine::TrainerContext& context, bool has_scores);
+  void Save(const engine::TrainerContext& context, bool has_scores,
+            bool is_last = false);
   // The same, and does not return before it is on the disk. Throws on every
   // rank when it is not.
   void SaveLast(const engine::TrainerContext& context, bool has_scores);

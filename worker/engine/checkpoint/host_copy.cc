@@ -72,8 +72,10 @@ void HostCopy::TakeList(std::vector<NamedTensor>& tensors, Buffers& buffers) {
   Buffers kept;
   std::optional<c10::Device> device;
   std::vector<Piece> pieces;
+  // Some live in the snapshot alone, and must last until they are copied.
+  std::vector<at::Tensor> sources;
   for (NamedTensor& each : tensors) {
-    const at::Tensor source = each.tensor.detach();
+    const at::Tensor source = sources.emplace_back(each.tensor.detach());
     at::Tensor& buffer = kept[each.name];
     auto found = buffers.find(each.name);
     if (found != buffers.end() &&

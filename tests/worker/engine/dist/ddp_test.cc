@@ -116,6 +116,51 @@ Json SmallExperiment(const std::string& train, const std::string& val) {
   return json;
 }
 
+// The scores of the only epoch, by rank.
+std::vector<Scores> EpochOn(int world_size, const Json& json,
+                            const TempFolder& folder) {
+  const std::vector<int> statuses =
+      RunRanks(world_size, [&](const GlooOptions& options) {
+        at::set_num_threads(1);
+        TestRun run(json, "", MakeGlooCommunicator(options));
+        Json scores = Json::array();
+        run.trainer().on_epoch_finished.Bind([&](TrainerContext& context) {
+          for (const auto& [name, value] : context.scores) {
+            scores.push_back({name, value});
+          }
+        });
+        run.trainer().Start();
+        run.trainer().Run();
+        std::ofstream(folder / ("scores-" + std::to_string(options.rank)))
+            << scores;
+        return 0;
+      });
+  EXPECT_EQ(statuses, AllDone(world_size));
+  std::vector<Scores> all;
+  for (int rank = 0; rank < world_size; ++rank) {
+    std::ifstream file(folder / ("scores-" + std::to_string(rank)));
+    const Json json_scores = Json::parse(file);
+    all.emplace_back();
+    for (const Json& each : json_scores) {
+      all.back().emplace_back(each[0].get<std::string>(),
+                              each[1].get<double>());
+    }
+  }
+  return all;
+}
+
+TEST(DdpTest, Case109AValidationSmallerThanTheWorldIsCountedOnce) {
+  const TempFolder folder;
+  Json json = SmallExperiment(DataFile(folder, 16), DataFile(folder, 1));
+  json["optimizer"]["lr"] = 0.0;
+  const std::vector<Scores> four = EpochOn(4, json, folder);
+  for (const Scores& scores : four) EXPECT_EQ(scores, four[0]);
+  const std::vector<Scores> one = EpochOn(1, json, folder);
+  EXPECT_EQ(*FindScore(four[0], "val/loss"), *FindScore(one[0], "val/loss"));
+  EXPECT_EQ(*FindScore(four[0], "val/accuracy"),
+            *FindScore(one[0], "val/accuracy"));
+}
+
 TEST(DdpTest, Case109NoFullBatchIsSaidOnEveryRank) {
   const TempFolder folder;
   Json json = SmallExperiment(DataFile(folder, 3), DataFile(folder, 3));
