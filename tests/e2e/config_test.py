@@ -33,6 +33,19 @@ class ConfigTest(unittest.TestCase):
                 result = epochctl('validate', path)
                 self.assertEqual(result.returncode, 0, result.stderr)
 
+    def test_blocks_of_srforge_train_and_keep_what_they_were(self):
+        for path in BLOCKS:
+            with self.subTest(path=path.name), \
+                    tempfile.TemporaryDirectory() as folder:
+                result = epochctl('run', path, '--folder', folder)
+                self.assertEqual(result.returncode, 0, result.stderr)
+                kept = list(pathlib.Path(folder).rglob('experiment.json'))
+                self.assertEqual(len(kept), 1)
+                again = epochctl('validate', kept[0], '--resolved', '-o',
+                                 'json')
+                self.assertEqual(json.loads(again.stdout)['experiment'],
+                                 json.loads(kept[0].read_text())['experiment'])
+
     def test_a_resolved_file_resolves_to_itself(self):
         with tempfile.TemporaryDirectory() as folder:
             for path in BLOCKS + EXAMPLES:
