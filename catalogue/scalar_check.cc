@@ -19,10 +19,18 @@ bool LooksLikeNumber(const Json& value) {
          text.find_first_not_of("0123456789+-.eE") == std::string::npos;
 }
 
+// `2.0` is an integer too, however it is written.
+bool IsWhole(const Json& value) {
+  constexpr double kExact = 9007199254740992;  // 2^53
+  if (!value.is_number_float()) return value.is_number_integer();
+  const double number = value.get<double>();
+  return number == std::floor(number) && std::abs(number) <= kExact;
+}
+
 Fault CheckNumber(const Parameter& parameter, const Type& type,
                   const Json& value) {
   const bool is_int = type.kind == Type::Kind::kInt;
-  const bool fits = is_int ? value.is_number_integer() : value.is_number();
+  const bool fits = is_int ? IsWhole(value) : value.is_number();
   if (!fits) {
     std::string fault = std::string("expected ") +
                         (is_int ? "an integer" : "a number") + ", got " +

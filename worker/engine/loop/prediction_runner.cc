@@ -45,7 +45,9 @@ Batch PredictionRunner::Select(const Batch& batch, const Batch& returned,
                                std::vector<int64_t>& indices) const {
   Batch selected;
   if (options_.fields.empty()) {
-    selected = returned;
+    for (const auto& [name, ignored] : returned) {
+      selected.Set(name, batch.At(name));
+    }
   } else {
     for (const std::string& field : options_.fields) {
       selected.Set(field, batch.At(field));
@@ -105,6 +107,7 @@ PredictionRunner::Result PredictionRunner::RunEpoch(
       const Batch returned = Explained(
           "model", batch, &run.model, [&] { return run.model.Forward(batch); });
       batch.Merge(returned);
+      Postprocess(options_.postprocessors, batch);
       context.outputs = Select(batch, returned, context.indices);
     }
     on_post_step.Fire(context);

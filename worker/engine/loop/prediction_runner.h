@@ -20,6 +20,7 @@
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/hook/hook_point.h"
 #include "worker/engine/loop/epoch_run.h"
+#include "worker/engine/loop/postprocess.h"
 #include "worker/engine/loop/precision.h"
 
 namespace epochd::engine {
@@ -33,6 +34,7 @@ class PredictionRunner {
     std::string mask = "mask";
     // Keep all outputs, on the CPU; else they only go to hooks.
     bool join = true;
+    Postprocessors postprocessors{};
   };
   PredictionRunner() = default;
   explicit PredictionRunner(Options options) : options_(std::move(options)) {}

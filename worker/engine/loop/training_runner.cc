@@ -97,6 +97,7 @@ at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
   const AutocastGuard autocast(precision_, run.device.type());
   batch.Merge(Explained("model", batch, &run.model,
                         [&] { return run.model.Forward(batch); }));
+  Postprocess(postprocessors_, batch);
   context.losses.clear();
   context.loss =
       run.criterion.ComputeAt(run.position.step, batch, &context.losses);
@@ -206,6 +207,7 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
       const AutocastGuard autocast(precision_, run.device.type());
       Batch& batch = *context.entry;
       batch.Merge(run.model.Forward(batch));
+      Postprocess(postprocessors_, batch);
       loss = Flood(run.criterion.Compute(batch, nullptr), flooding_level_);
     }
     run.sync.Backward(loss, /*sync=*/true);

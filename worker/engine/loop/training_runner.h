@@ -22,6 +22,7 @@
 
 #include "worker/engine/hook/hook_point.h"
 #include "worker/engine/loop/epoch_runner.h"
+#include "worker/engine/loop/postprocess.h"
 #include "worker/engine/loop/precision.h"
 #include "worker/engine/loop/update.h"
 
@@ -34,10 +35,12 @@ class TrainingRunner : public EpochRunner {
     Update::Options update{};
     // Below this loss gradients turn round (loss/flooding.h); 0: nowhere.
     double flooding_level = 0;
+    Postprocessors postprocessors{};
   };
   TrainingRunner(std::shared_ptr<Optimizer> optimizer, const Options& options)
       : precision_(options.precision),
         flooding_level_(options.flooding_level),
+        postprocessors_(options.postprocessors),
         update_("optimizer", std::move(optimizer), options.update) {}
 
   HookPoint<RunnerContext> on_epoch_start;
@@ -88,6 +91,7 @@ class TrainingRunner : public EpochRunner {
 
   const Precision precision_;
   const double flooding_level_;
+  const Postprocessors postprocessors_;
   Update update_;
 };
 

@@ -84,7 +84,9 @@ void Update::CloseGroup(GradientSync& sync) {
     const at::Tensor part = each.tensor.sum() * 0;
     zero = zero.defined() ? zero + part : part;
   }
-  if (zero.defined()) sync.Backward(zero, true);
+  if (!zero.defined()) return;
+  sync.BeforeForward(true);
+  sync.Backward(zero, true);
 }
 
 std::vector<at::Tensor> Update::Gradients() const {

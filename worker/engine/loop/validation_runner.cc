@@ -34,6 +34,7 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
       const AutocastGuard autocast(options_.precision, run.device.type());
       batch.Merge(Explained("model", batch, &run.model,
                             [&] { return run.model.Forward(batch); }));
+      Postprocess(options_.postprocessors, batch);
       context.loss = run.criterion.Compute(batch, &context.losses);
     }
     AddLosses(context.loss, context.losses, context.samples, run.meter);

@@ -8,6 +8,7 @@
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/hook/hook_point.h"
 #include "worker/engine/loop/epoch_run.h"
+#include "worker/engine/loop/postprocess.h"
 #include "worker/engine/loop/precision.h"
 
 namespace epochd::engine {
@@ -18,6 +19,7 @@ class ValidationRunner {
     Precision precision = Precision::kFloat32;
     // Without: runs also where there is nothing to measure by (a benchmark).
     bool needs_criterion = true;
+    Postprocessors postprocessors{};
   };
   ValidationRunner() = default;
   explicit ValidationRunner(const Options& options) : options_(options) {}

@@ -25,6 +25,17 @@ Parameter MixedPrecisionParameter() {
           .help = "true is precision: fp16, false fp32"};
 }
 
+Parameter PostprocessorParameter() {
+  return {.name = "postprocessor",
+          .type = "list<component<transform>>",
+          .default_value = Json::array(),
+          .aliases = {"postprocessors"},
+          .scalar_ok = true,
+          .help =
+              "done to whole batches after the model, before losses, "
+              "metrics or predictions; transforms without chance"};
+}
+
 // How gradients become a step.
 std::vector<Parameter> UpdateParameters() {
   return {{.name = "grad_scaler",
@@ -115,6 +126,7 @@ std::shared_ptr<EpochRunner> MakeTrainingRunner(const Params& params) {
   if (optimizer == nullptr) params.Fail("optimizer", "missing");
   TrainingRunner::Options options{.precision = ReadPrecision(params)};
   options.update = ReadUpdate(params, options.precision);
+  options.postprocessors = params.MakeList<Transform>("postprocessor");
   options.flooding_level = params.Float("flooding_level");
   options.update.accumulation = params.Int("gradient_accumulation_steps");
   options.update.remainder = params.String("remainder") == "actual"
@@ -140,21 +152,25 @@ std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {
 }
 
 std::shared_ptr<ValidationRunner> MakeValidationRunner(const Params& params) {
-  return std::make_shared<ValidationRunner>(
-      ValidationRunner::Options{.precision = ReadPrecision(params)});
+  return std::make_shared<ValidationRunner>(ValidationRunner::Options{
+      .precision = ReadPrecision(params),
+      .postprocessors = params.MakeList<Transform>("postprocessor")});
 }
 
 std::shared_ptr<ValidationRunner> MakeBenchmarkRunner(const Params& params) {
   return std::make_shared<ValidationRunner>(ValidationRunner::Options{
-      .precision = ReadPrecision(params), .needs_criterion = false});
+      .precision = ReadPrecision(params),
+      .needs_criterion = false,
+      .postprocessors = params.MakeList<Transform>("postprocessor")});
 }
 
 std::shared_ptr<PredictionRunner> MakePredictionRunner(const Params& params) {
-  return std::make_shared<PredictionRunner>(
-      PredictionRunner::Options{.precision = ReadPrecision(params),
-                                .fields = params.Strings("fields"),
-                                .mask = params.String("mask"),
-                                .join = params.Bool("join")});
+  return std::make_shared<PredictionRunner>(PredictionRunner::Options{
+      .precision = ReadPrecision(params),
+      .fields = params.Strings("fields"),
+      .mask = params.String("mask"),
+      .join = params.Bool("join"),
+      .postprocessors = params.MakeList<Transform>("postprocessor")});
 }
 
 }  // namespace
@@ -186,6 +202,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .help = "what losses of a last group of fewer batches are divided by: "
                "gradient_accumulation_steps, or how many they are"},
       PrecisionParameter(),
+      PostprocessorParameter(),
       MixedPrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
@@ -256,8 +273,9 @@ std::vector<Entry<ValidationRunner>> BuiltinValidationRunners() {
                        .name = "ValidationRunner",
                        .aliases = {"ValidationEpochRunner"},
                        .help = "forward, loss and metrics without gradients"};
-  validation.parameters = {PrecisionParameter(), MixedPrecisionParameter(),
-                           RunnerHooksParameter(), DeviceParameter()};
+  validation.parameters = {PrecisionParameter(), PostprocessorParameter(),
+                           MixedPrecisionParameter(), RunnerHooksParameter(),
+                           DeviceParameter()};
   validation.gives = {"val/loss", "test/loss"};
   Component benchmark = validation;
   benchmark.name = "BenchmarkRunner";
@@ -287,6 +305,7 @@ std::vector<Entry<PredictionRunner>> BuiltinPredictionRunners() {
        .help = "keep all outputs and join them; else they only go to hooks, "
                "batch by batch"},
       PrecisionParameter(),
+      PostprocessorParameter(),
       MixedPrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};

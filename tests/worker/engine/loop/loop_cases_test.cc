@@ -215,6 +215,26 @@ TEST(LoopTest, NamesFieldsAndShapesThatDoNotFit) {
   EXPECT_NE(error.find("input [128, "), std::string::npos) << error;
 }
 
+TEST(LoopTest, PostprocessesBetweenModelAndLoss) {
+  Json json = DigitsExperiment(1);
+  const Json shift = {
+      {"type", "Normalize"}, {"mean", 5}, {"std", 2}, {"field", "output"}};
+  json["runner"] = {{"type", "TrainingRunner"}, {"postprocessor", shift}};
+  json["trainer"]["limit_train_batches"] = 1;
+  TestRun run(json);
+  int seen = 0;
+  dynamic_cast<TrainingRunner&>(run.trainer().training_runner())
+      .on_post_forward.Bind([&](RunnerContext& context) {
+        ++seen;
+        const at::Tensor& output = context.entry->At("output");
+        EXPECT_TRUE(output.requires_grad());
+        EXPECT_LT(output.max().item<double>(), -1.0);
+      });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(seen, 1);
+}
+
 TEST(LoopTest, RepeatsDataForeverInNewOrders) {
   Json json = DigitsExperiment(3);
   json["data"]["train"]["endless"] = true;
