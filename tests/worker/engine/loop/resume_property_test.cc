@@ -173,7 +173,7 @@ TEST_P(ResumePropertyTest, Case81And83And84And148EndsInTheSameBits) {
     ASSERT_EQ(train("saving", every, ""), all_done) << job;
     std::vector<CheckpointInfo> saved =
         ListCheckpoints(folder / "saving/checkpoints");
-    ASSERT_GT(saved.size(), 2u) << job;
+    ASSERT_GT(saved.size(), 1u) << job;
     saved.pop_back();  // the end
     const CheckpointInfo from = dice.OneOf(saved);
     ASSERT_EQ(train("resumed", 0, from.path), all_done) << job;
