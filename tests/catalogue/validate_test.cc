@@ -222,6 +222,13 @@ TEST(Validate, AcceptsAliasesOfParametersAndComponents) {
               IsEmpty());
 }
 
+TEST(Validate, TakesWholeNumbersHoweverTheyAreWritten) {
+  EXPECT_THAT(Lines(Patched(R"({"seed": 2.0, "trainer": {"epochs": 3e1}})")),
+              IsEmpty());
+  EXPECT_THAT(Lines(Patched(R"({"seed": 1e300, "trainer": {"epochs": 0.0}})")),
+              SizeIs(2));
+}
+
 TEST(Validate, BindsReferencesToNamedObjects) {
   EXPECT_THAT(Lines(Patched(R"({"teacher_loss": {"type": "CrossEntropy"},
                                "loss": "${ref:teacher_loss}"})")),

@@ -123,13 +123,6 @@ TEST(Scores, FollowTheNamesThatParametersGive) {
               1u);
 }
 
-TEST(Scores, OfDataThatIsNotThereNeverCome) {
-  EXPECT_THAT(Lines(R"({"data": {"val": null},
-                        "monitor": {"metric": "val/accuracy"}})"),
-              ElementsAre("experiment.monitor.metric: 'val/accuracy' is "
-                          "measured on data.val, which is not given"));
-}
-
 TEST(Scores, OfSomethingThatOnlyTheRunTellsAreNotRefused) {
   Catalogue catalogue = Fixture();
   for (Component& component : catalogue.components) {

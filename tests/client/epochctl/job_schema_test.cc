@@ -97,6 +97,7 @@ TEST_F(JobSchemaTest, AgreesWithValidateOnEachChange) {
       {"env", R"({"A": "1"})", true},
       {"experiment.seed", "3", true},
       {"experiment.seed", "-1", false},
+      {"experiment.seed", "2.0", true},
       {"experiment.seed", "1.5", false},
       {"experiment.seed", "\"3\"", false},
       {"experiment.task", "\"trian\"", false},

@@ -5,6 +5,7 @@
 // nothing goes unchecked.
 #pragma once
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
@@ -155,7 +156,10 @@ class SchemaChecker {
     if (type == "string") return value.is_string();
     if (type == "boolean") return value.is_boolean();
     if (type == "null") return value.is_null();
-    if (type == "integer") return value.is_number_integer();
+    if (type == "integer") {
+      return value.is_number() &&
+             value.get<double>() == std::floor(value.get<double>());
+    }
     if (type == "number") return value.is_number();
     throw std::invalid_argument("type " + type);
   }
