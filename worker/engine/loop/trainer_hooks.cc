@@ -36,6 +36,7 @@ void Trainer::AddHook(std::shared_ptr<Hook> hook) {
   }
   if (hook->IsInScope("train")) parts_.training_runner->Attach(*hook);
   if (hook->IsInScope("val")) parts_.validation_runner->Attach(*hook);
+  if (hook->IsInScope("predict")) parts_.prediction_runner->Attach(*hook);
   AdoptHook(std::move(hook));
 }
 

@@ -109,6 +109,28 @@ TEST(PredictionTest, Case184EndsWhatItBeganInEveryCase) {
   EXPECT_EQ(succeeded->told, "setup success teardown");
 }
 
+class Counting : public Hook {
+ public:
+  const char* name() const override { return "Counting"; }
+  void AttachToPrediction(PredictionRunner& runner) override {
+    runner.on_post_step.Bind([this](PredictionContext&) { ++batches; });
+  }
+
+  int batches = 0;
+};
+
+TEST(PredictionTest, HooksOfTheTrainerTakePartUnlessOutOfScope) {
+  PredictRun run(Counted(10, 0), {});
+  auto inside = std::make_shared<Counting>();
+  auto outside = std::make_shared<Counting>();
+  outside->set_scope({"train"});
+  run.trainer->AddHook(inside);
+  run.trainer->AddHook(outside);
+  EXPECT_TRUE(run.trainer->Predict().has_value());
+  EXPECT_EQ(inside->batches, 3);
+  EXPECT_EQ(outside->batches, 0);
+}
+
 TEST(PredictionTest, RemovesPaddingThatTheMaskMarks) {
   Batch mask = {{"mask", at::tensor({1, 1, 0, 1, 0, 1}, at::kLong)}};
   PredictRun run(Counted(6, 0, mask), {});
