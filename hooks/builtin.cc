@@ -13,6 +13,7 @@
 #include "hooks/metric_logger.h"
 #include "hooks/nan_guard.h"
 #include "hooks/no_condition.h"
+#include "hooks/prediction_writer.h"
 #include "hooks/profiler.h"
 #include "hooks/r1_gradient_penalty.h"
 #include "hooks/step_ratio.h"
@@ -36,6 +37,7 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           MetricLoggerEntry(),
           NanGuardEntry(),
           NoConditionEntry(),
+          PredictionWriterEntry(),
           ProfilerEntry(),
           R1GradientPenaltyEntry(),
           StepRatioEntry(),

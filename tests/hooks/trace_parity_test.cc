@@ -186,6 +186,25 @@ TEST(TraceParityTest, MmEngine) {
             Recorded("mmengine"));
 }
 
+TEST(TraceParityTest, MmEngineByIterations) {
+  const Table table = {
+      {"on_training_began",
+       {"before_run", "before_train", "before_train_epoch"}},
+      {"train.on_pre_step", {"before_train_iter"}},
+      {"train.on_post_step", {"after_train_iter"}},
+      {"on_validation_began", {"before_val"}},
+      {"val.on_epoch_start", {"before_val_epoch"}},
+      {"val.on_pre_step", {"before_val_iter"}},
+      {"val.on_post_step", {"after_val_iter"}},
+      {"on_validation_finished", {"after_val_epoch", "after_val"}},
+      {"on_training_ended", {"after_train_epoch", "after_train", "after_run"}}};
+  Json json = SmallExperiment(1);
+  json["trainer"] = {
+      {"type", "IterationTrainer"}, {"max_iterations", 3}, {"val_interval", 2}};
+  EXPECT_EQ(TraceOf(json, std::make_shared<Tracer>(table)),
+            Recorded("mmengine_iterations"));
+}
+
 TEST(TraceParityTest, TorchEcg) {
   const Table table = {
       {"train.on_epoch_start", {"loggers.epoch_start"}},

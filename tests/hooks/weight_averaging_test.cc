@@ -17,9 +17,9 @@ namespace epochd::hooks {
 namespace {
 
 using engine::Json;
-using Kind = WeightAveraging::Kind;
+using AverageKind = WeightAveraging::Kind;
 
-Json Experiment(int epochs, const char* hook = nullptr) {
+Json AveragedExperiment(int epochs, const char* hook = nullptr) {
   Json json = engine::DigitsExperiment(epochs);
   json["hooks"] = Json::array();
   if (hook != nullptr) json["hooks"].push_back(Json::parse(hook));
@@ -33,7 +33,7 @@ double First(const std::vector<engine::NamedTensor>& tensors) {
 // The average after each step when the weights are set to `weights` in turn.
 std::vector<double> Averages(WeightAveraging::Options options,
                              std::vector<double> weights) {
-  engine::TestRun run(Experiment(1));
+  engine::TestRun run(AveragedExperiment(1));
   auto& runner =
       dynamic_cast<engine::TrainingRunner&>(run.trainer().training_runner());
   std::vector<double> averages;
@@ -80,8 +80,8 @@ TEST(WeightAveragingTest, Case157TheFirstUpdateCopies) {
 TEST(WeightAveragingTest, Case155FollowsTheWeightsUntilItBegins) {
   ExpectNear(Averages({.momentum = .1, .begin_step = 3}, {1, 2, 3, 4}),
              {NAN, NAN, 3, 3.1});
-  engine::TestRun run(
-      Experiment(3, R"({"type": "EMA", "momentum": 0.1, "begin_epoch": 2})"));
+  engine::TestRun run(AveragedExperiment(
+      3, R"({"type": "EMA", "momentum": 0.1, "begin_epoch": 2})"));
   std::vector<size_t> states;
   run.trainer().on_epoch_committed.Bind([&](engine::TrainerContext&) {
     states.push_back(run.trainer().TakeSnapshot().state.size());
@@ -94,20 +94,21 @@ TEST(WeightAveragingTest, Case155FollowsTheWeightsUntilItBegins) {
 }
 
 TEST(WeightAveragingTest, SwaIsThePlainMean) {
-  ExpectNear(Averages({.kind = Kind::kSwa}, {1, 2, 6, 3}), {1, 1.5, 3, 3});
+  ExpectNear(Averages({.kind = AverageKind::kSwa}, {1, 2, 6, 3}),
+             {1, 1.5, 3, 3});
 }
 
 TEST(WeightAveragingTest, AnnealingBeginsWithALargerMomentum) {
   const WeightAveraging hook(
-      {.kind = Kind::kAnnealing, .momentum = .01, .gamma = 100});
+      {.kind = AverageKind::kAnnealing, .momentum = .01, .gamma = 100});
   EXPECT_EQ(hook.MomentumOf(100), .5);
   EXPECT_EQ(hook.MomentumOf(1'000'000), .01);
 }
 
 TEST(WeightAveragingTest, Case152WarmUpGoesOnAfterARestart) {
-  WeightAveraging before({.kind = Kind::kWarmup, .momentum = .0002});
+  WeightAveraging before({.kind = AverageKind::kWarmup, .momentum = .0002});
   before.LoadState({{"updates", 1000}});
-  WeightAveraging after({.kind = Kind::kWarmup, .momentum = .0002});
+  WeightAveraging after({.kind = AverageKind::kWarmup, .momentum = .0002});
   after.LoadState(before.State());
   EXPECT_EQ(after.State()["updates"], 1000);
   EXPECT_NEAR(after.MomentumOf(1000), 1 - 1001.0 / 1010, 1e-12);
@@ -115,9 +116,10 @@ TEST(WeightAveragingTest, Case152WarmUpGoesOnAfterARestart) {
 }
 
 TEST(WeightAveragingTest, Case154ValidatesTheRawWeightsUntilItBegins) {
-  engine::TestRun plain(Experiment(1));
-  engine::TestRun late(Experiment(1, R"({"type": "EMA", "begin_step": 1000})"));
-  engine::TestRun early(Experiment(1, R"({"type": "EMA"})"));
+  engine::TestRun plain(AveragedExperiment(1));
+  engine::TestRun late(
+      AveragedExperiment(1, R"({"type": "EMA", "begin_step": 1000})"));
+  engine::TestRun early(AveragedExperiment(1, R"({"type": "EMA"})"));
   std::vector<double> losses;
   for (engine::TestRun* run : {&plain, &late, &early}) {
     run->trainer().on_epoch_finished.Bind([&](engine::TrainerContext& context) {
@@ -139,12 +141,12 @@ TEST(WeightAveragingTest, CheckpointsHoldTheAverageAndTheRestartBoth) {
         R"({"type": "EMA", "momentum": 0.1, "checkpoint": "raw"})",
         R"({"type": "EMA", "decay": 0.9, "average_buffers": true})",
         R"({"type": "SWA"})", R"({"type": "SWA", "every": "3 steps"})"}) {
-    engine::TestRun whole(Experiment(4, hook));
+    engine::TestRun whole(AveragedExperiment(4, hook));
     whole.trainer().Start();
     whole.trainer().Run();
     engine::Snapshot middle;
     {
-      engine::TestRun first(Experiment(4, hook));
+      engine::TestRun first(AveragedExperiment(4, hook));
       first.trainer().on_epoch_committed.Bind(
           [&](engine::TrainerContext& context) {
             if (context.epoch != 1) return;
@@ -156,7 +158,7 @@ TEST(WeightAveragingTest, CheckpointsHoldTheAverageAndTheRestartBoth) {
       first.trainer().Start();
       first.trainer().Run();
     }
-    engine::TestRun second(Experiment(4, hook));
+    engine::TestRun second(AveragedExperiment(4, hook));
     second.trainer().Restore(middle);
     second.trainer().Run();
     EXPECT_TRUE(at::equal(whole.Weights(), second.Weights())) << hook;
@@ -193,10 +195,10 @@ TEST(WeightAveragingTest, AveragesBothSidesOfAGan) {
 }
 
 TEST(WeightAveragingTest, RefusesWhatDoesNotGoTogether) {
-  EXPECT_THROW(engine::TestRun run(Experiment(
+  EXPECT_THROW(engine::TestRun run(AveragedExperiment(
                    1, R"({"type": "EMA", "begin_step": 2, "begin_epoch": 2})")),
                engine::Error);
-  Json two = Experiment(1, R"({"type": "EMA"})");
+  Json two = AveragedExperiment(1, R"({"type": "EMA"})");
   two["hooks"].push_back({{"type", "SWA"}});
   EXPECT_THROW(engine::TestRun run(two), engine::Error);
 }

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// PredictionWriter: writes the outputs of a prediction into
+// <output>/predictions/, each sample at its place in the data set, while they
+// come: memory stays that of a batch. Every rank writes its own samples; rank
+// 0 makes the files at the end.
+#pragma once
+
+#include <memory>
+
+#include "hooks/prediction_file.h"
+#include "worker/engine/hook/context.h"
+#include "worker/engine/hook/hook.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::hooks {
+
+class PredictionWriter : public engine::Hook {
+ public:
+  explicit PredictionWriter(PredictionFile::Format format) : format_(format) {}
+
+  const char* name() const override { return "PredictionWriter"; }
+  void AttachToTrainer(engine::Trainer& trainer) override;
+  void AttachToPrediction(engine::PredictionRunner& runner) override;
+  // Makes the files of a prediction that came to its end.
+  void Finalize(engine::TrainerContext& context,
+                engine::RunResult result) override;
+
+ private:
+  const PredictionFile::Format format_;
+  engine::Trainer* trainer_ = nullptr;
+  std::unique_ptr<PredictionFile> file_;
+};
+
+engine::Entry<engine::Hook> PredictionWriterEntry();
+
+}  // namespace epochd::hooks
