@@ -63,11 +63,14 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   // One that was killed here before has left its own.
   unlink(port_file.c_str());
   cluster->token_file_ = state + "/token";
+  std::vector<std::string> arguments = {
+      options.bin_dir + "/epochd", "--state-dir", state, "--listen",
+      "127.0.0.1:0", "--http-listen", "", "--port-file", port_file};
+  if (!options.catalogue.empty()) {
+    arguments.insert(arguments.end(), {"--catalogue", options.catalogue});
+  }
   absl::StatusOr<std::unique_ptr<ChildProcess>> coordinator =
-      ChildProcess::Start(
-          {options.bin_dir + "/epochd", "--state-dir", state, "--listen",
-           "127.0.0.1:0", "--http-listen", "", "--port-file", port_file},
-          options.folder + "/epochd.log");
+      ChildProcess::Start(arguments, options.folder + "/epochd.log");
   if (!coordinator.ok()) return coordinator.status();
   cluster->coordinator_ = *std::move(coordinator);
 
@@ -86,12 +89,16 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     poll(nullptr, 0, kPollMilliseconds);
   }
 
-  absl::StatusOr<std::unique_ptr<ChildProcess>> worker = ChildProcess::Start(
-      {options.bin_dir + "/epochd-worker", "--coordinator", cluster->server_,
-       "--token-file", cluster->token_file_, "--work-dir", work, "--storage",
-       options.folder + "/storage", "--cpus", std::to_string(options.cpus),
-       "--drain-timeout", kDrainTimeout, "--stop-with-parent"},
-      options.folder + "/worker.log");
+  arguments = {
+      options.bin_dir + "/epochd-worker", "--coordinator", cluster->server_,
+      "--token-file", cluster->token_file_, "--work-dir", work, "--storage",
+      options.folder + "/storage", "--cpus", std::to_string(options.cpus),
+      "--drain-timeout", kDrainTimeout, "--stop-with-parent"};
+  if (!options.plugins.empty()) {
+    arguments.insert(arguments.end(), {"--plugins", options.plugins});
+  }
+  absl::StatusOr<std::unique_ptr<ChildProcess>> worker =
+      ChildProcess::Start(arguments, options.folder + "/worker.log");
   if (!worker.ok()) return worker.status();
   cluster->worker_ = *std::move(worker);
   return cluster;

@@ -21,6 +21,10 @@ class LocalCluster {
     std::string folder;
     // CPU slots that the worker offers.
     int cpus = 1;
+    // Of the worker's trainers; separated by ':'.
+    std::string plugins;
+    // What the coordinator checks jobs with; empty: the installed one.
+    std::string catalogue;
     absl::Duration start_timeout = absl::Seconds(30);
     std::stop_token stop;
   };

@@ -66,15 +66,17 @@ class LibraryTest(unittest.TestCase):
     def test_a_job_trains_by_the_runner_of_a_plugin(self):
         folder = self.build(ROOT / 'examples/plugin', BUILD)
         library = folder / 'libsharpness.so'
-        catalogue = json.loads(self.done(BIN / 'epochd-trainer', '--plugins',
-                                         library, '--catalogue'))
-        self.assertIn('SharpnessRunner', json.dumps(catalogue))
+        catalogue = self.folder / 'catalogue.json'
+        catalogue.write_text(self.done(BIN / 'epochd-trainer', '--plugins',
+                                       library, '--catalogue'))
+        self.assertIn('SharpnessRunner', json.dumps(
+            json.loads(catalogue.read_text())))
 
         home = self.folder / 'home'
-        environment = dict(os.environ, EPOCHD_HOME=str(home),
-                           EPOCHD_PLUGINS=str(library))
-        output = self.done(BIN / 'epochctl', 'run',
-                           ROOT / 'examples/plugin/job.yaml', env=environment)
+        environment = dict(os.environ, EPOCHD_HOME=str(home))
+        job = ROOT / 'examples/plugin/job.yaml'
+        output = self.done(BIN / 'epochctl', 'run', '--plugins', library,
+                           '--catalogue', catalogue, job, env=environment)
         best = re.search(r'best val/accuracy ([0-9.]+)', output)
         self.assertGreaterEqual(float(best[1]), 0.95)
         scores = [line for path in home.glob('runs/**/metrics.jsonl')
@@ -82,9 +84,7 @@ class LibraryTest(unittest.TestCase):
         self.assertTrue(any('train/sharpness' in line for line in scores))
 
         # Without the plugin the same job is refused, with the field named.
-        del environment['EPOCHD_PLUGINS']
-        result = run(BIN / 'epochctl', 'run',
-                     ROOT / 'examples/plugin/job.yaml', env=environment)
+        result = run(BIN / 'epochctl', 'run', job, env=environment)
         self.assertNotEqual(result.returncode, 0)
         self.assertIn('SharpnessRunner', result.stderr)
         self.assertIn('experiment.runner', result.stderr)

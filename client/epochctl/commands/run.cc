@@ -30,6 +30,7 @@ struct Flags {
   JobFlags job;
   bool plot = false;
   std::string folder;
+  std::string plugins;
 };
 
 // HOME/runs/digits-20260131-120000-3f2a.
@@ -141,6 +142,8 @@ int Run(Context& context, const Flags& flags) {
           ? NewFolder(input.file.spec.display_name(), context.now())
           : std::filesystem::absolute(flags.folder).string();
   options.cpus = NumCpus(input.file.spec);
+  options.plugins = flags.plugins;
+  options.catalogue = flags.job.catalogue;
   options.stop = interrupt.token();
   auto cluster = LocalCluster::Start(options);
   if (!cluster.ok()) {
@@ -165,6 +168,10 @@ Command RunCommand() {
                      {},
                      false,
                      true});
+  options.push_back(
+      {"--plugins", &flags->plugins,
+       "Libraries with further components, separated by ':'; --catalogue is "
+       "then what epochd-trainer --catalogue prints with them"});
   return {"run",
           "",
           "Train here and now: coordinator, worker and job in one command",
