@@ -130,7 +130,7 @@ void CheckpointSaver::AtStep(TrainerContext& context) {
       std::chrono::duration<double>(Clock::now() - last_save_).count() >=
           *options_.every_seconds) {
     // Ranks save together, at a step that all agree on.
-    trainer_->WishForCheckpoint();
+    trainer_->RequestCheckpoint();
     last_save_ = Clock::now();
   }
   // A validation within the epoch, of these very weights.
@@ -177,7 +177,7 @@ void CheckpointSaver::Save(const TrainerContext& context, bool has_scores,
                            bool is_last) {
   if (!context.can_save && !is_last) {
     // At the next place where it can be.
-    trainer_->WishForCheckpoint();
+    trainer_->RequestCheckpoint();
     return;
   }
   const engine::Position& position = trainer_->position();

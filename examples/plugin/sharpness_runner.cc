@@ -91,10 +91,7 @@ bool SharpnessRunner::RunEpoch(engine::EpochRun& run) {
     context.entry = nullptr;
     const auto verdict = run.control.AfterBatch(
         {.is_last = feed.is_last(), .hook_wants_stop = context.stop});
-    if (verdict == engine::StepControl::Verdict::kStop ||
-        (verdict == engine::StepControl::Verdict::kFinish && !feed.is_last())) {
-      return false;
-    }
+    if (LeavesEarly(verdict, feed.is_last())) return false;
   }
   CheckWhole(feed);
   on_epoch_end.Fire(context);

@@ -161,7 +161,7 @@ struct TrainerContext {
   // This is the last chance to save: the run ends after this point.
   bool ending = false;
   // False while gradients are half accumulated: TakeSnapshot() would lose
-  // them. Whoever wants to save asks WishForCheckpoint().
+  // them. Whoever wants to save calls RequestCheckpoint().
   bool can_save = true;
 
   // Adds a score, up to on_epoch_finished and on_validation_finished. Throws

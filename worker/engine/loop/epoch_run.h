@@ -42,6 +42,12 @@ class StepControl {
   virtual bool ShouldLeave() const = 0;
 };
 
+// Whether a runner leaves its epoch early after such a verdict on a batch.
+inline bool LeavesEarly(StepControl::Verdict verdict, bool is_last) {
+  return verdict == StepControl::Verdict::kStop ||
+         (verdict == StepControl::Verdict::kFinish && !is_last);
+}
+
 struct EpochRun {
   Model& model;
   // Begun at the position's epoch and batch.

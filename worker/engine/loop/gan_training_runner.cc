@@ -142,10 +142,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     context.entry = nullptr;
     const StepControl::Verdict verdict = run.control.AfterBatch(
         {.is_last = feed.is_last(), .hook_wants_stop = context.stop});
-    if (verdict == StepControl::Verdict::kStop ||
-        (verdict == StepControl::Verdict::kFinish && !feed.is_last())) {
-      return false;
-    }
+    if (LeavesEarly(verdict, feed.is_last())) return false;
   }
   CheckWhole(feed);
   on_epoch_end.Fire(context);

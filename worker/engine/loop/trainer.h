@@ -161,6 +161,7 @@ class Trainer : public StepControl {
   void RequestStop() { stop_requested_ = true; }
   // As RequestStop(), but Run() says kInterrupted.
   void RequestInterrupt() { interrupt_requested_ = stop_requested_ = true; }
+  // All ranks save at the next boundary that they agree on.
   void RequestCheckpoint() { checkpoint_requested_ = true; }
 
   // All that a run needs to go on from here. Collective: every rank calls it
@@ -196,8 +197,6 @@ class Trainer : public StepControl {
   bool is_main_rank() const { return environment_.communicator->rank() == 0; }
   // A checkpoint is wanted at this boundary by request, on all ranks.
   bool checkpoint_wanted() const { return checkpoint_agreed_; }
-  // Asks that all ranks save at the next boundary that they agree on.
-  void WishForCheckpoint() { checkpoint_requested_ = true; }
   // Files and folders that people may want to look at, by name.
   void AddOutput(const std::string& name, const std::string& path) {
     outputs_.emplace_back(name, path);

@@ -82,10 +82,7 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
         run.control.AfterBatch({.ends_group = update_.num_waiting() == 0,
                                 .is_last = feed.is_last(),
                                 .hook_wants_stop = context.stop});
-    if (verdict == StepControl::Verdict::kStop ||
-        (verdict == StepControl::Verdict::kFinish && !feed.is_last())) {
-      return false;
-    }
+    if (LeavesEarly(verdict, feed.is_last())) return false;
   }
   CheckWhole(feed);
   on_epoch_end.Fire(context);
