@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What record.py recorded, and its rule for filling tensors. Throws
+// What record.py recorded, and the rule of fill.py for filling tensors. Throws
 // std::runtime_error when a file cannot be read.
 #pragma once
 

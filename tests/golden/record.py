@@ -9,7 +9,7 @@ again only to add cases:
     python tests/golden/record.py
 
 Doubles in JSON are written so that they read back bit for bit. Big tensors
-are not recorded: both sides fill them by the rule of fill().
+are not recorded: both sides fill them by the rule of fill.py.
 """
 
 import json
@@ -23,22 +23,9 @@ import torchvision
 from torch import nn
 from torch.nn import functional as F
 
+from fill import fill
+
 FOLDER = pathlib.Path(__file__).parent
-
-
-def fill(shape, stream):
-    """Gives values in [-0.5, 0.5) that depend on (stream, index) alone."""
-    count = math.prod(shape)
-    mask = numpy.uint64(0xFFFFFFFF)
-    h = numpy.arange(1, count + 1, dtype=numpy.uint64)
-    h = (h * numpy.uint64(2654435761) + numpy.uint64(stream * 40503)) & mask
-    h ^= h >> numpy.uint64(16)
-    h = (h * numpy.uint64(0x85EBCA6B)) & mask
-    h ^= h >> numpy.uint64(13)
-    h = (h * numpy.uint64(0xC2B2AE35)) & mask
-    h ^= h >> numpy.uint64(16)
-    values = h.astype(numpy.float64) / 4294967296.0 - 0.5
-    return torch.from_numpy(values.reshape(shape)).to(torch.float32)
 
 
 def fill_model(model):

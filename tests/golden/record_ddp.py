@@ -7,7 +7,7 @@ beside this file:
 
     python tests/golden/record_ddp.py
 
-Gradients of rank r in step s are fill(shape, 1000 r + 10 s + i) of record.py
+Gradients of rank r in step s are fill(shape, 1000 r + 10 s + i) of fill.py
 for parameter i. PowerSGD's state is recorded after its first compressed step:
 both sides go on from it, since the first factors are random.
 """
@@ -17,7 +17,6 @@ import os
 import pathlib
 import sys
 
-import numpy
 import safetensors.torch
 import torch
 import torch.distributed as dist
@@ -29,26 +28,13 @@ from torch.distributed.algorithms.ddp_comm_hooks import (
 )
 from torch.nn.parallel import DistributedDataParallel
 
+from fill import fill
+
 FOLDER = pathlib.Path(__file__).parent
 SHAPES = [(12, 10), (12,), (9, 8)]
 STEPS = 7
 START = 3
 SAVED = START + 1  # steps done when PowerSGD's state is taken
-
-
-def fill(shape, stream):
-    """As record.py's."""
-    count = int(numpy.prod(shape))
-    mask = numpy.uint64(0xFFFFFFFF)
-    h = numpy.arange(1, count + 1, dtype=numpy.uint64)
-    h = (h * numpy.uint64(2654435761) + numpy.uint64(stream * 40503)) & mask
-    h ^= h >> numpy.uint64(16)
-    h = (h * numpy.uint64(0x85EBCA6B)) & mask
-    h ^= h >> numpy.uint64(13)
-    h = (h * numpy.uint64(0xC2B2AE35)) & mask
-    h ^= h >> numpy.uint64(16)
-    values = h.astype(numpy.float64) / 4294967296.0 - 0.5
-    return torch.from_numpy(values.reshape(shape)).to(torch.float32)
 
 
 class Linear(nn.Module):
