@@ -120,10 +120,9 @@ double Engine(engine::Communicator& communicator, const Options& options,
           engine::CrossEntropyLoss::Options())});
   parts.monitor.metric = "train/loss";
   engine::NullSink nobody;
-  engine::Trainer trainer(std::move(parts),
-                          {.communicator = &communicator,
-                           .events = &nobody,
-                           .output_dir = ""});
+  engine::Trainer trainer(
+      std::move(parts),
+      {.communicator = &communicator, .events = &nobody, .output_dir = ""});
   trainer.Start();
   trainer.Run();
   return clock.Microseconds();

@@ -63,9 +63,15 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   // One that was killed here before has left its own.
   unlink(port_file.c_str());
   cluster->token_file_ = state + "/token";
-  std::vector<std::string> arguments = {
-      options.bin_dir + "/epochd", "--state-dir", state, "--listen",
-      "127.0.0.1:0", "--http-listen", "", "--port-file", port_file};
+  std::vector<std::string> arguments = {options.bin_dir + "/epochd",
+                                        "--state-dir",
+                                        state,
+                                        "--listen",
+                                        "127.0.0.1:0",
+                                        "--http-listen",
+                                        "",
+                                        "--port-file",
+                                        port_file};
   if (!options.catalogue.empty()) {
     arguments.insert(arguments.end(), {"--catalogue", options.catalogue});
   }
@@ -89,11 +95,20 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
     poll(nullptr, 0, kPollMilliseconds);
   }
 
-  arguments = {
-      options.bin_dir + "/epochd-worker", "--coordinator", cluster->server_,
-      "--token-file", cluster->token_file_, "--work-dir", work, "--storage",
-      options.folder + "/storage", "--cpus", std::to_string(options.cpus),
-      "--drain-timeout", kDrainTimeout, "--stop-with-parent"};
+  arguments = {options.bin_dir + "/epochd-worker",
+               "--coordinator",
+               cluster->server_,
+               "--token-file",
+               cluster->token_file_,
+               "--work-dir",
+               work,
+               "--storage",
+               options.folder + "/storage",
+               "--cpus",
+               std::to_string(options.cpus),
+               "--drain-timeout",
+               kDrainTimeout,
+               "--stop-with-parent"};
   if (!options.plugins.empty()) {
     arguments.insert(arguments.end(), {"--plugins", options.plugins});
   }

@@ -16,8 +16,8 @@ struct TrainerCatalogue {
 };
 
 // Runs `trainer --catalogue`, or takes what an earlier run of the very same
-// file printed from `cache_dir` (empty: always asks). UNAVAILABLE when the trainer cannot be run or
-// prints no JSON object.
+// file printed from `cache_dir` (empty: always asks). UNAVAILABLE when the
+// trainer cannot be run or prints no JSON object.
 absl::StatusOr<TrainerCatalogue> LoadTrainerCatalogue(
     const std::string& trainer, const std::string& cache_dir);
 

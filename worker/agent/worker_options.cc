@@ -232,9 +232,9 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
   // With plugins the trainer's file alone does not tell what it has.
   absl::StatusOr<TrainerCatalogue> catalogue =
       options.catalogue.empty()
-          ? LoadTrainerCatalogue(
-                agent.runner.trainer,
-                options.plugins.empty() ? core.work_dir : std::string())
+          ? LoadTrainerCatalogue(agent.runner.trainer, options.plugins.empty()
+                                                           ? core.work_dir
+                                                           : std::string())
           : ReadCatalogueFile(options.catalogue);
   if (catalogue.ok()) {
     worker.catalogue_json = std::move(catalogue->json);
@@ -243,9 +243,8 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("--catalogue: ", catalogue.status().message()));
   } else if (!options.plugins.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--plugins: '", options.plugins,
-                     "': ", catalogue.status().message()));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--plugins: '", options.plugins, "': ", catalogue.status().message()));
   } else {
     spdlog::warn("only command jobs can run here: {}",
                  std::string(catalogue.status().message()));

@@ -25,9 +25,9 @@ const engine::Plugin& Open(const std::string& path) {
                              "': no EPOCHD_PLUGIN in this library");
   }
   if (plugin->engine_version != engine::EngineVersion()) {
-    throw std::runtime_error(
-        "plugin '" + path + "': built for engine " + plugin->engine_version +
-        "; this one is " + std::string(engine::EngineVersion()));
+    throw std::runtime_error("plugin '" + path + "': built for engine " +
+                             plugin->engine_version + "; this one is " +
+                             std::string(engine::EngineVersion()));
   }
   return *plugin;
 }

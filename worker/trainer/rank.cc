@@ -178,8 +178,8 @@ void Rank::Build() {
                         "experiment: no JSON object");
   }
   // Data sets may read what it brings.
-  data_stages_ = engine::PrepareData(Components(), json, "experiment",
-                                     *communicator_);
+  data_stages_ =
+      engine::PrepareData(Components(), json, "experiment", *communicator_);
   CheckPaths(Components().catalogue(), json);
   experiment_ = engine::BuildExperiment(
       Components(), json,

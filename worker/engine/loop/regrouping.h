@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Regrouping: going on with another number of ranks, another batch size or
-// another data set than a checkpoint was saved with. The order of an epoch's samples does not
-// depend on either, and rank r of W takes places r, r + W, ... of it: after b
-// batches of B samples on W ranks the first b * B * W samples were seen. Where
-// that is a whole number of the new steps the run goes on at the very sample,
-// else it begins the epoch again. Pure.
+// another data set than a checkpoint was saved with. The order of an epoch's
+// samples does not depend on either, and rank r of W takes places r, r + W, ...
+// of it: after b batches of B samples on W ranks the first b * B * W samples
+// were seen. Where that is a whole number of the new steps the run goes on at
+// the very sample, else it begins the epoch again. Pure.
 #pragma once
 
 #include <cstdint>

@@ -25,7 +25,7 @@ struct Plugin {
 
 }  // namespace epochd::engine
 
-#define EPOCHD_PLUGIN(add_function)                               \
-  extern "C" __attribute__((visibility("default")))               \
-  const epochd::engine::Plugin epochd_plugin = {EPOCHD_VERSION,   \
+#define EPOCHD_PLUGIN(add_function)                             \
+  extern "C" __attribute__((visibility("default")))             \
+  const epochd::engine::Plugin epochd_plugin = {EPOCHD_VERSION, \
                                                 &(add_function)}

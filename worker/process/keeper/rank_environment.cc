@@ -14,12 +14,22 @@ namespace epochd::keeper {
 namespace {
 
 constexpr std::string_view kPlugins = "EPOCHD_PLUGINS";
-constexpr std::array<std::string_view, 16> kNames = {
-    kPlugins,
-    "PATH",         "HOME",         "USER",          "LOGNAME",
-    "SHELL",        "LANG",         "LANGUAGE",      "TZ",
-    "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", "LD_LIBRARY_PATH",
-    "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
+constexpr std::array<std::string_view, 16> kNames = {kPlugins,
+                                                     "PATH",
+                                                     "HOME",
+                                                     "USER",
+                                                     "LOGNAME",
+                                                     "SHELL",
+                                                     "LANG",
+                                                     "LANGUAGE",
+                                                     "TZ",
+                                                     "TMPDIR",
+                                                     "SSL_CERT_DIR",
+                                                     "SSL_CERT_FILE",
+                                                     "LD_LIBRARY_PATH",
+                                                     "ASAN_OPTIONS",
+                                                     "TSAN_OPTIONS",
+                                                     "UBSAN_OPTIONS"};
 constexpr std::array<std::string_view, 6> kPrefixes = {
     "LC_", "NCCL_", "GLOO_", "NVIDIA_", "CUDA_", "TORCH_"};
 
