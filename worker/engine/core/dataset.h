@@ -6,9 +6,12 @@
 // SampleSeed handed in and from nothing else.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "worker/engine/core/batch.h"
@@ -31,6 +34,10 @@ class Dataset {
   // The samples stacked. Overridden where a batch can be gathered at once.
   virtual Batch GetBatch(std::span<const int64_t> indices,
                          const SampleSeed& seed) const;
+  // All samples' values of `field`, [Size(), ...], where they are known without
+  // reading samples, as labels, groups and lengths are; what splits and
+  // samplers look at. Before transforms. Undefined: not known.
+  virtual at::Tensor Column(std::string_view field) const;
 };
 
 // What BatchSource::NumBatches() says of an epoch whose end only shows when it

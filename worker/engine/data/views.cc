@@ -10,6 +10,11 @@
 
 namespace epochd::engine {
 
+at::Tensor Dataset::Column(std::string_view field) const {
+  static_cast<void>(field);
+  return {};
+}
+
 Batch Dataset::GetBatch(std::span<const int64_t> indices,
                         const SampleSeed& seed) const {
   std::vector<Batch> samples;
@@ -48,6 +53,11 @@ Batch TensorDataset::GetBatch(std::span<const int64_t> indices,
     batch.Set(name, column.index_select(0, rows));
   }
   return batch;
+}
+
+at::Tensor TensorDataset::Column(std::string_view field) const {
+  const at::Tensor* column = columns_.Find(field);
+  return column == nullptr ? at::Tensor() : *column;
 }
 
 void TransformedDataset::Apply(Batch& sample, int64_t index,

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
@@ -22,6 +23,7 @@ class TensorDataset : public Dataset {
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
+  at::Tensor Column(std::string_view field) const override;
 
  private:
   Batch columns_;
@@ -37,6 +39,9 @@ class TransformedDataset : public Dataset {
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
+  at::Tensor Column(std::string_view field) const override {
+    return base_->Column(field);
+  }
 
  private:
   void Apply(Batch& sample, int64_t index, const SampleSeed& seed,
