@@ -26,7 +26,8 @@ absl::Status TakeInCatalogue(Catalogues& catalogues,
   }
   std::shared_ptr<const KnownCatalogue> known;
   if (request.catalogue_json().empty()) {
-    known = catalogues.Use(request.catalogue_sha256());
+    known =
+        catalogues.ReportKnown(worker.id.name(), request.catalogue_sha256());
     if (known == nullptr) {
       return wire::WithReason(
           absl::FailedPreconditionError(absl::StrCat(
@@ -35,7 +36,7 @@ absl::Status TakeInCatalogue(Catalogues& catalogues,
           "CATALOGUE_UNKNOWN");
     }
   } else {
-    auto added = catalogues.Add("catalogue_json", request.catalogue_json());
+    auto added = catalogues.Report(worker.id.name(), request.catalogue_json());
     if (!added.ok()) return added.status();
     known = *std::move(added);
     if (!request.catalogue_sha256().empty() &&

@@ -254,7 +254,12 @@ v1::Job ToProto(const control::JobView& view) {
     *out.add_attempts() = ToProto(job.id, attempt);
   }
   out.set_num_restarts(job.num_restarts);
-  if (view.progress) *out.mutable_progress() = ToProto(*view.progress);
+  if (view.progress) {
+    *out.mutable_progress() = ToProto(*view.progress);
+  } else if (job.epoch > 0) {
+    out.mutable_progress()->set_epoch(job.epoch);
+    out.mutable_progress()->set_total_epochs(job.total_epochs);
+  }
   CopyMap(job.metrics, out.mutable_metrics());
   if (job.best) *out.mutable_best() = ToProto(*job.best);
   out.set_last_sequence(job.last_sequence);

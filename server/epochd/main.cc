@@ -58,7 +58,7 @@ absl::Status LoadCatalogue(const std::string& path,
   if (path.empty()) return absl::OkStatus();
   auto json = program::ReadFile(path, kMaxCatalogueBytes);
   if (!json.ok()) return json.status();
-  return catalogues.Add(path, *std::move(json)).status();
+  return catalogues.Load(path, *std::move(json));
 }
 
 absl::StatusOr<std::shared_ptr<grpc::ServerCredentials>> MakeCredentials(

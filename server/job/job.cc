@@ -203,8 +203,15 @@ class Fold {
     }
   }
 
+  // An attempt that begins again from nothing is at no epoch.
+  void operator()(const TrainingBegan& body) const {
+    job_.epoch = std::max<int64_t>(body.initial_epoch - 1, 0);
+    job_.total_epochs = body.total_epochs;
+  }
+
   void operator()(const EpochFinished& body) const {
     job_.metrics = body.metrics;
+    job_.epoch = body.epoch;
   }
 
   void operator()(const CheckpointSaved& body) const {
@@ -221,7 +228,6 @@ class Fold {
     job_.outputs = body.outputs;
   }
 
-  void operator()(const TrainingBegan&) const {}
   void operator()(const FirstStep&) const {}
   void operator()(const EpochStarted&) const {}
   void operator()(const MetricsLogged&) const {}

@@ -52,6 +52,10 @@ struct Job {
   // Last finished epoch's metrics, and the best of the monitored one.
   std::map<std::string, double> metrics;
   std::optional<BestMetric> best;
+  // The last finished epoch, from 1 (0: none yet), and how many there are to be
+  // (0: not known).
+  int64_t epoch = 0;
+  int64_t total_epochs = 0;
   int64_t last_sequence = 0;
   // Recorded and not removed, oldest first.
   std::vector<Checkpoint> checkpoints;

@@ -148,6 +148,8 @@ std::string EncodeJob(const job::Job& job) {
   PutDuration(job.run_time, [&](auto ns) { to.set_run_time_ns(ns); });
   PutMap(job.metrics, to.mutable_metrics());
   if (job.best) Put(*job.best, to.mutable_best());
+  to.set_epoch(job.epoch);
+  to.set_total_epochs(job.total_epochs);
   to.set_last_sequence(job.last_sequence);
   for (const auto& checkpoint : job.checkpoints) {
     Put(checkpoint, to.add_checkpoints());
@@ -174,6 +176,8 @@ absl::StatusOr<job::Job> DecodeJob(std::string_view record) {
   to.run_time = DurationOf(from->has_run_time_ns(), from->run_time_ns());
   to.metrics = MapOf(from->metrics());
   if (from->has_best()) to.best = Get(from->best());
+  to.epoch = from->epoch();
+  to.total_epochs = from->total_epochs();
   to.last_sequence = from->last_sequence();
   for (const auto& checkpoint : from->checkpoints()) {
     to.checkpoints.push_back(Get(checkpoint));

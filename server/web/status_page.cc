@@ -51,7 +51,7 @@ std::string Ago(absl::Time time, absl::Time now) {
 std::string Progress(const control::JobView& view) {
   if (!view.progress) return "";
   const job::Progress& progress = *view.progress;
-  std::string text = absl::StrFormat("epoch %d/%d %s", progress.epoch + 1,
+  std::string text = absl::StrFormat("epoch %d/%d %s", progress.epoch,
                                      progress.total_epochs, progress.phase);
   if (progress.batches > 0) {
     absl::StrAppendFormat(&text, " %d/%d", progress.batch, progress.batches);

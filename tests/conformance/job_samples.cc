@@ -191,7 +191,8 @@ std::string Describe(const job::Job& j) {
   return Text(j.id.ToString(), j.spec ? Describe(*j.spec) : "no spec",
               j.submit_number, j.state, j.reason, j.message, j.create_time,
               j.start_time, j.end_time, j.attempts, j.num_restarts, j.run_time,
-              j.metrics, j.best, j.last_sequence, j.checkpoints, j.outputs)
+              j.metrics, j.best, j.epoch, j.total_epochs, j.last_sequence,
+              j.checkpoints, j.outputs)
       .str();
 }
 
@@ -324,6 +325,8 @@ JobWrite SampleJob::Fill() {
   job_.num_restarts = 1;
   job_.run_time = absl::Seconds(3);
   job_.metrics = {{"val/loss", kNan}};
+  job_.epoch = 3;
+  job_.total_epochs = 30;
   job_.best = job::BestMetric{"val/accuracy", 0.9, 4};
   job_.checkpoints = {FullCheckpoint("/c1"), FullCheckpoint("/c2")};
   job_.outputs = {{"metrics", "/m.jsonl"}};

@@ -216,7 +216,7 @@ std::vector<BadSpec> BadSpecs() {
 class BadSpecsTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto known = catalogues_.Add("fixture", FixtureCatalogue());
+    auto known = catalogues_.Report("fixture", FixtureCatalogue());
     ASSERT_TRUE(known.ok()) << known.status();
     known_ = *known;
   }

@@ -100,7 +100,7 @@ TEST(SpecCheckTest, EveryFieldSurvives) {
 
 TEST(SpecCheckTest, WithACatalogueTheComponentsAreKnown) {
   Catalogues catalogues;
-  const auto known = catalogues.Add("fixture", FixtureCatalogue());
+  const auto known = catalogues.Report("fixture", FixtureCatalogue());
   ASSERT_TRUE(known.ok()) << known.status();
   const job::JobSpec spec = Checked(MakeSpec(), known->get());
   EXPECT_NE(std::find(spec.required_components.begin(),

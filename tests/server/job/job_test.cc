@@ -201,6 +201,23 @@ TEST(ApplyTest, FoldsCheckpoints) {
             Code::kInvalidArgument);
 }
 
+TEST(ApplyTest, KnowsTheLastFinishedEpoch) {
+  Job job = Running();
+  TrainingBegan began;
+  began.total_epochs = 30;
+  began.initial_epoch = 1;
+  ASSERT_TRUE(Add(job, 1, began).ok());
+  EXPECT_EQ(job.epoch, 0);
+  EXPECT_EQ(job.total_epochs, 30);
+  EpochFinished finished;
+  finished.epoch = 7;
+  ASSERT_TRUE(Add(job, 1, finished).ok());
+  EXPECT_EQ(job.epoch, 7);
+  began.initial_epoch = 5;  // resumed from what the fourth left
+  ASSERT_TRUE(Add(job, 1, began).ok());
+  EXPECT_EQ(job.epoch, 4);
+}
+
 TEST(ApplyTest, KeepsNumbersThatAreNotFinite) {  // P-93
   Job job = Running();
   EpochFinished finished;

@@ -82,7 +82,7 @@ TEST_F(RoutesTest, MetricsHaveTheTextFormatsType) {
 TEST_F(RoutesTest, ThePageShowsJobsAndWorkers) {
   const std::string page = Make().at("/")().body;
   for (const char* text :
-       {"digits", "running", "training", "epoch 5/30 train 10/20", "1m5s ago",
+       {"digits", "running", "training", "epoch 4/30 train 10/20", "1m5s ago",
         "w1", "node-7", "<td>1/4</td>", "2 queued, 1 running"}) {
     EXPECT_THAT(page, HasSubstr(text));
   }
