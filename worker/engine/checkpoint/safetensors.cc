@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/shape.h"
 
 namespace epochd::engine {
 namespace {
@@ -93,6 +94,9 @@ Slot ParseSlot(const std::string& path, const std::string& name,
           bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
         throw std::invalid_argument("shape");
       }
+    }
+    if (!IsPossibleShape(slot.shape, c10::elementSize(slot.type))) {
+      throw std::invalid_argument("shape");
     }
     const Json& offsets = json.at("data_offsets");
     if (offsets.size() != 2 || !offsets[0].is_number_unsigned() ||

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/shape.h"
 #include "worker/engine/data/file_bytes.h"
 #include "worker/engine/data/views.h"
 
@@ -34,14 +35,13 @@ at::ScalarType IdxType(const std::string& path, uint8_t code) {
       return at::kDouble;
     default:
       FailIdx(path, "type byte is " + std::to_string(code) +
-                     "; 8, 9, 11, 12, 13 or 14 is needed");
+                        "; 8, 9, 11, 12, 13 or 14 is needed");
   }
 }
 
 }  // namespace
 
-at::Tensor ReadIdx(const std::string& path) {
-  std::string bytes = ReadFileBytes(path);
+at::Tensor ParseIdx(std::string_view bytes, const std::string& path) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
   if (bytes.size() < 4 || data[0] != 0 || data[1] != 0) {
     FailIdx(path, "does not begin with two zero bytes");
@@ -51,8 +51,8 @@ at::Tensor ReadIdx(const std::string& path) {
   const size_t header = 4 + 4 * num_dims;
   if (num_dims < 1 || num_dims > 8 || bytes.size() < header) {
     FailIdx(path, "has " + std::to_string(num_dims) + " dimensions in " +
-                   std::to_string(bytes.size()) +
-                   " bytes; 1 to 8 dimensions are needed");
+                      std::to_string(bytes.size()) +
+                      " bytes; 1 to 8 dimensions are needed");
   }
   std::vector<int64_t> sizes;
   const size_t item = c10::elementSize(type);
@@ -67,26 +67,33 @@ at::Tensor ReadIdx(const std::string& path) {
     count *= size;
     if (count > available) break;
   }
-  if (count != available || (bytes.size() - header) % item != 0) {
+  if (count != available || (bytes.size() - header) % item != 0 ||
+      !IsPossibleShape(sizes, item)) {
     FailIdx(path, "its dimensions do not fit its " +
-                   std::to_string(bytes.size() - header) + " bytes of values");
-  }
-  if (item > 1) {
-    for (size_t i = header; i < bytes.size(); i += item) {
-      std::reverse(bytes.begin() + i, bytes.begin() + i + item);
-    }
+                      std::to_string(bytes.size() - header) +
+                      " bytes of values");
   }
   at::Tensor values = at::empty(sizes, type);
-  std::memcpy(values.mutable_data_ptr(), bytes.data() + header,
-              bytes.size() - header);
+  auto* out = static_cast<char*>(values.mutable_data_ptr());
+  const std::string_view given = bytes.substr(header);
+  if (!given.empty()) std::memcpy(out, given.data(), given.size());
+  if (item > 1) {
+    for (size_t i = 0; i < given.size(); i += item) {
+      std::reverse(out + i, out + i + item);
+    }
+  }
   return values;
+}
+
+at::Tensor ReadIdx(const std::string& path) {
+  return ParseIdx(ReadFileBytes(path), path);
 }
 
 std::shared_ptr<Dataset> LoadIdx(const IdxOptions& options) {
   at::Tensor images = ReadIdx(options.images);
   if (images.dim() != 3) {
-    FailIdx(options.images,
-         "has " + std::to_string(images.dim()) + " dimensions; images need 3");
+    FailIdx(options.images, "has " + std::to_string(images.dim()) +
+                                " dimensions; images need 3");
   }
   images = images.to(at::kFloat).unsqueeze(1);
   if (options.scale) images.div_(255);
@@ -95,9 +102,9 @@ std::shared_ptr<Dataset> LoadIdx(const IdxOptions& options) {
     at::Tensor labels = ReadIdx(options.labels);
     if (labels.dim() != 1 || labels.size(0) != images.size(0)) {
       FailIdx(options.labels, "holds " + std::to_string(labels.numel()) +
-                               " labels, \"" + options.images + "\" " +
-                               std::to_string(images.size(0)) +
-                               " images; one label per image is needed");
+                                  " labels, \"" + options.images + "\" " +
+                                  std::to_string(images.size(0)) +
+                                  " images; one label per image is needed");
     }
     columns.Set("target", labels.to(at::kLong));
   }

@@ -9,6 +9,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 #include "worker/engine/core/dataset.h"
 
@@ -17,6 +18,8 @@ namespace epochd::engine {
 // Types u8, i8, i16, i32, f32, f64. Throws Error(kBadSpec) naming file and
 // what is wrong (magic, sizes that do not fit the file).
 at::Tensor ReadIdx(const std::string& path);
+// The same from memory; `path` only serves messages.
+at::Tensor ParseIdx(std::string_view bytes, const std::string& path);
 
 struct IdxOptions {
   std::string images;  // [N, H, W]

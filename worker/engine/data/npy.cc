@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/shape.h"
 #include "worker/engine/data/file_bytes.h"
 
 namespace epochd::engine {
@@ -126,7 +127,8 @@ at::Tensor ParseNpy(std::string_view bytes, const std::string& path) {
     }
     count *= static_cast<uint64_t>(size);
   }
-  if (count != available || values.size() % item != 0) {
+  if (count != available || values.size() % item != 0 ||
+      !IsPossibleShape(shape, item)) {
     Fail(path, "its shape does not fit its " + std::to_string(values.size()) +
                    " bytes of values from byte " + std::to_string(begin));
   }
