@@ -49,6 +49,11 @@ class Random {
 };
 
 // Keeps streams for different purposes apart.
-enum class Stream : uint64_t { kOrder = 1, kSample = 2, kSplit = 3 };
+enum class Stream : uint64_t {
+  kOrder = 1,
+  kSample = 2,
+  kSplit = 3,
+  kPatch = 4,
+};
 
 }  // namespace epochd::engine
