@@ -15,13 +15,31 @@
 #include <vector>
 
 #include "worker/engine/core/batch.h"
+#include "worker/engine/core/seed.h"
 
 namespace epochd::engine {
 
-// Identifies the random stream of one sample in one epoch.
+// Identifies the random streams of samples in one epoch.
 struct SampleSeed {
   uint64_t seed = 0;  // the experiment's
   int64_t epoch = 0;  // from 0
+  // How often each sample of GetBatch() came before in this epoch, as samplers
+  // repeat some; empty: never.
+  std::span<const int64_t> repeats = {};
+
+  // That of GetBatch()'s sample at `place`, for Get(): the repeats of a sample
+  // have streams of their own.
+  SampleSeed Of(size_t place) const {
+    const int64_t times = repeats.empty() ? 0 : repeats[place];
+    if (times == 0) return {seed, epoch};
+    return {HashSeed({seed, 1, static_cast<uint64_t>(times)}), epoch};
+  }
+  // For the part `part` of a data set that consists of several, whose samples
+  // have the same indices.
+  SampleSeed OfPart(size_t part) const {
+    if (part == 0) return *this;
+    return {HashSeed({seed, 2, part}), epoch, repeats};
+  }
 };
 
 class Dataset {
@@ -38,6 +56,9 @@ class Dataset {
   // reading samples, as labels, groups and lengths are; what splits and
   // samplers look at. Before transforms. Undefined: not known.
   virtual at::Tensor Column(std::string_view field) const;
+  // Random transforms that samples have gone through; views of a data set that
+  // has them say as many, and further ones number their streams from there.
+  virtual size_t NumTransforms() const { return 0; }
 };
 
 // What BatchSource::NumBatches() says of an epoch whose end only shows when it

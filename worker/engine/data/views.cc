@@ -19,7 +19,9 @@ Batch Dataset::GetBatch(std::span<const int64_t> indices,
                         const SampleSeed& seed) const {
   std::vector<Batch> samples;
   samples.reserve(indices.size());
-  for (int64_t index : indices) samples.push_back(Get(index, seed));
+  for (size_t i = 0; i < indices.size(); ++i) {
+    samples.push_back(Get(indices[i], seed.Of(i)));
+  }
   return Stack(samples);
 }
 
@@ -66,7 +68,7 @@ void TransformedDataset::Apply(Batch& sample, int64_t index,
     // A stream of its own for each transform: adding one moves no other.
     Random random({static_cast<uint64_t>(Stream::kSample), seed.seed,
                    static_cast<uint64_t>(seed.epoch),
-                   static_cast<uint64_t>(index), i});
+                   static_cast<uint64_t>(index), num_before_ + i});
     transforms_[i]->Apply(sample, random);
   }
 }
@@ -91,7 +93,7 @@ Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
     for (const auto& [name, column] : batch) {
       samples[i].Set(name, column.select(0, static_cast<int64_t>(i)));
     }
-    Apply(samples[i], indices[i], seed, done);
+    Apply(samples[i], indices[i], seed.Of(i), done);
   }
   return Stack(samples);
 }

@@ -34,13 +34,18 @@ class TransformedDataset : public Dataset {
  public:
   TransformedDataset(std::shared_ptr<const Dataset> base,
                      std::vector<std::shared_ptr<Transform>> transforms)
-      : base_(std::move(base)), transforms_(std::move(transforms)) {}
+      : base_(std::move(base)),
+        transforms_(std::move(transforms)),
+        num_before_(base_->NumTransforms()) {}
   int64_t Size() const override { return base_->Size(); }
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override {
     return base_->Column(field);
+  }
+  size_t NumTransforms() const override {
+    return num_before_ + transforms_.size();
   }
 
  private:
@@ -49,6 +54,7 @@ class TransformedDataset : public Dataset {
 
   std::shared_ptr<const Dataset> base_;
   std::vector<std::shared_ptr<Transform>> transforms_;
+  size_t num_before_;
 };
 
 }  // namespace epochd::engine

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "worker/engine/data/builtin.h"
+#include "worker/engine/data/builtin_views.h"
 #include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/builtin_balancers.h"
@@ -26,6 +27,7 @@ void AddBuiltins(Registry& registry) {
   registry.Declare(DdpSection());
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
+  registry.Add(BuiltinViews());
   registry.Add(BuiltinTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());

@@ -10,7 +10,6 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
 #include "worker/engine/data/bounded_source.h"
-#include "worker/engine/data/views.h"
 #include "worker/engine/loop/idle_runner.h"
 #include "worker/engine/optim/sharded.h"
 #include "worker/engine/registry/build_scope.h"
@@ -109,11 +108,6 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   BuildScope::Resolved resolved = scope_.Resolve("dataset", *found, path);
   const Params params(resolved.values, path, scope_);
   std::shared_ptr<const Dataset> dataset = scope_.MakeAs<Dataset>(*found, path);
-  auto transforms = params.MakeList<Transform>("transforms");
-  if (!transforms.empty()) {
-    dataset = std::make_shared<TransformedDataset>(std::move(dataset),
-                                                   std::move(transforms));
-  }
   LoaderOptions loader = ReadLoaderOptions(params);
   loader.seed = HashSeed({randomness_.seed});
   if (params.String("order") == "torch") {

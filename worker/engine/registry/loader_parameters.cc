@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/registry/loader_parameters.h"
 
+#include <utility>
+
+#include "worker/engine/data/views.h"
+
 namespace epochd::engine {
 
 std::vector<catalogue::Parameter> LoaderParameters() {
@@ -48,6 +52,14 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .scalar_ok = true,
        .help = "what is done to each sample, in order"},
   };
+}
+
+std::shared_ptr<Dataset> WithTransforms(std::shared_ptr<Dataset> dataset,
+                                        const Params& params) {
+  auto transforms = params.MakeList<Transform>("transforms");
+  if (transforms.empty()) return dataset;
+  return std::make_shared<TransformedDataset>(std::move(dataset),
+                                              std::move(transforms));
 }
 
 LoaderOptions ReadLoaderOptions(const Params& params) {

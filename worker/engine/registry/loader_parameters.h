@@ -4,6 +4,7 @@
 // it loads (`data.train: {type: Digits, ..., batch_size: 64}`).
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "worker/engine/data/loader.h"
@@ -12,6 +13,10 @@
 namespace epochd::engine {
 
 std::vector<catalogue::Parameter> LoaderParameters();
+
+// The data set with the transforms that stand beside it.
+std::shared_ptr<Dataset> WithTransforms(std::shared_ptr<Dataset> dataset,
+                                        const Params& params);
 
 // Reads them; seed, rank, world size and padding are the caller's.
 LoaderOptions ReadLoaderOptions(const Params& params);

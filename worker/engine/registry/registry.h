@@ -21,6 +21,7 @@
 #include "worker/engine/core/loss.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/hook_parameters.h"
+#include "worker/engine/registry/loader_parameters.h"
 #include "worker/engine/registry/params.h"
 
 namespace epochd::engine {
@@ -47,6 +48,9 @@ class Registry {
                   if (params.Has("weight")) {
                     made->set_weight(params.Float("weight"));
                   }
+                }
+                if constexpr (std::is_same_v<T, Dataset>) {
+                  made = WithTransforms(std::move(made), params);
                 }
                 if constexpr (std::is_same_v<T, Hook>) {
                   ApplyHookParameters(params, *made);

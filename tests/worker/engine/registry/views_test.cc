@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Views as a job file names them.
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "tests/worker/engine/digits_run.h"
+#include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/registry/build_scope.h"
+
+namespace epochd::engine {
+namespace {
+
+// Ten patients with four records of three classes each, as a file.
+class ViewsTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    const at::Tensor place = at::arange(40);
+    WriteSafetensors(folder_ / "data.safetensors",
+                     {{"input", place.to(at::kFloat)},
+                      {"target", place.remainder(3)},
+                      {"group", place.div(4, "floor")}});
+    experiment_ = {
+        {"whole",
+         {{"type", "TensorFile"}, {"file", folder_ / "data.safetensors"}}}};
+  }
+
+  std::shared_ptr<Dataset> Make(const Json& json) {
+    scope_.emplace(TestRegistry(), experiment_, "experiment");
+    return scope_->MakeAs<Dataset>(json, "experiment.data.train");
+  }
+  static std::set<int64_t> Inputs(const Dataset& data) {
+    const at::Tensor column = data.Column("input");
+    std::set<int64_t> values;
+    for (int64_t i = 0; i < column.numel(); ++i) {
+      values.insert(column[i].item<int64_t>());
+    }
+    return values;
+  }
+  std::string WhyRefused(const Json& json) {
+    try {
+      Make(json);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
+      return error.what();
+    }
+    return "";
+  }
+  Json View(const char* type, Json more) {
+    Json view = {{"type", type}, {"dataset", "${ref:whole}"}};
+    view.update(more);
+    return view;
+  }
+
+  TempFolder folder_;
+  Json experiment_;
+  std::optional<BuildScope> scope_;
+};
+
+TEST_F(ViewsTest, SubsetByIndicesRangeAndFraction) {
+  EXPECT_EQ(Inputs(*Make(View("Subset", {{"indices", {3, 1}}}))),
+            (std::set<int64_t>{1, 3}));
+  EXPECT_EQ(Inputs(*Make(View("Subset", {{"range", {4, 10, 3}}}))),
+            (std::set<int64_t>{4, 7}));
+  EXPECT_EQ(*Inputs(*Make(View("Subset", {{"fraction", 0.75}}))).rbegin(), 29);
+  const auto some =
+      Inputs(*Make(View("Subset", {{"fraction", {0.0, 0.3}}, {"seed", 4}})));
+  auto all =
+      Inputs(*Make(View("Subset", {{"fraction", {0.3, 1.0}}, {"seed", 4}})));
+  EXPECT_EQ(some.size(), 12u);
+  EXPECT_EQ(all.size(), 28u);
+  all.insert(some.begin(), some.end());
+  EXPECT_EQ(all.size(), 40u);
+}
+
+TEST_F(ViewsTest, PatientsOfASplitAreOnOneSide) {
+  std::set<int64_t> seen;
+  size_t samples = 0;
+  for (const char* part : {"train", "val", "test"}) {
+    const auto data = Make(View(
+        "Split",
+        {{"group", "group"}, {"fractions", {0.6, 0.2, 0.2}}, {"part", part}}));
+    std::set<int64_t> groups;
+    for (int64_t input : Inputs(*data)) groups.insert(input / 4);
+    samples += Inputs(*data).size();
+    for (int64_t group : groups) EXPECT_TRUE(seen.insert(group).second);
+  }
+  EXPECT_EQ(seen.size(), 10u);
+  EXPECT_EQ(samples, 40u);
+}
+
+TEST_F(ViewsTest, FoldsHoldOutEverySampleOnce) {
+  std::set<int64_t> held_out;
+  for (int fold = 0; fold < 5; ++fold) {
+    const Json more = {{"k", 5}, {"fold", fold}, {"stratify", "target"}};
+    Json val = more;
+    val["part"] = "val";
+    const auto out = Inputs(*Make(View("KFold", val)));
+    EXPECT_EQ(out.size(), 8u);
+    for (int64_t input : out) EXPECT_TRUE(held_out.insert(input).second);
+    Json train = more;
+    train["part"] = "train";
+    auto rest = Inputs(*Make(View("KFold", train)));
+    EXPECT_EQ(rest.size(), 32u);
+    rest.insert(out.begin(), out.end());
+    EXPECT_EQ(rest.size(), 40u);
+  }
+}
+
+TEST_F(ViewsTest, WhatIsReferredToIsReadOnce) {
+  Make(View("Split", {{"part", "train"}}));
+  // The file is gone; a second reading would fail.
+  std::filesystem::remove(folder_ / "data.safetensors");
+  const auto val = scope_->MakeAs<Dataset>(View("Split", {{"part", "val"}}),
+                                           "experiment.data.val");
+  EXPECT_EQ(val->Size(), 8);
+}
+
+TEST_F(ViewsTest, NestedTransformsAreApplied) {
+  Json inner = experiment_["whole"];
+  inner["transforms"] = {{{"type", "Normalize"}, {"mean", 1}, {"std", 2}}};
+  const auto data = Make(
+      {{"type", "Concat"},
+       {"datasets",
+        {inner, {{"type", "Subset"}, {"dataset", inner}, {"range", {5, 6}}}}}});
+  EXPECT_EQ(data->Size(), 41);
+  EXPECT_EQ(data->Get(40, {}).At("input").item<float>(), 2.0f);
+  EXPECT_EQ(data->Get(9, {}).At("input").item<float>(), 4.0f);
+}
+
+TEST_F(ViewsTest, RefusesWithThePathOfWhatIsWrong) {
+  const auto expect = [&](const Json& json, const char* text) {
+    EXPECT_NE(WhyRefused(json).find(text), std::string::npos)
+        << WhyRefused(json);
+  };
+  expect(View("Subset", Json::object()), "train.indices: 0 of");
+  expect(View("Subset", {{"indices", {40}}}), "no sample 40");
+  expect(View("Subset", {{"range", {5, 41}}}), "train.range");
+  expect(View("Subset", {{"fraction", {0.5, 0.2}}}), "train.fraction");
+  expect(View("KFold", {{"fold", 5}, {"part", "val"}}), "train.fold: 5 of 5");
+  expect(View("Split", {{"part", "test"}}), "train.fractions: 2 numbers");
+  expect(View("Split", {{"part", "val"}, {"group", "patient"}}),
+         "train.group: field \"patient\"");
+  expect(View("Split", {{"part", "val"}, {"stratify", "input"}}),
+         "whole numbers");
+  expect(View("Split", {{"part", "val"}, {"fractions", {0.99, 0.01}}}),
+         "has no sample");
+  Json inner = experiment_["whole"];
+  inner["batch_size"] = 3;
+  expect({{"type", "Subset"}, {"dataset", inner}, {"range", {0, 2}}},
+         "train.dataset: has a batch_size");
+}
+
+TEST_F(ViewsTest, TrainsOnPartsOfOneFile) {
+  Json json = DigitsExperiment(1);
+  json["whole"] = {
+      {"type", "Digits"}, {"split", "all"}, {"file", DigitsFile()}};
+  for (const char* part : {"train", "val"}) {
+    json["data"][part] = {
+        {"type", "Split"},
+        {"dataset", "${ref:whole}"},
+        {"stratify", "target"},
+        {"part", part},
+        {"batch_size", 128},
+        {"transforms",
+         {{{"type", "Normalize"}, {"mean", 4.88}, {"std", 6.02}}}}};
+  }
+  TestRun run(json);
+  double accuracy = 0;
+  run.trainer().on_epoch_finished.Bind([&](TrainerContext& context) {
+    accuracy = *FindScore(context.scores, "val/accuracy");
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(
+      run.trainer().train().NumSamples() + run.trainer().val()->NumSamples(),
+      1797);
+  EXPECT_GT(accuracy, 0.3);
+}
+
+}  // namespace
+}  // namespace epochd::engine

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/subset.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+at::Tensor ToTensor(const std::vector<int64_t>& values) {
+  return at::tensor(at::ArrayRef<int64_t>(values), at::kLong);
+}
+
+}  // namespace
+
+SubsetDataset::SubsetDataset(std::shared_ptr<const Dataset> base,
+                             std::vector<int64_t> indices)
+    : base_(std::move(base)), indices_(std::move(indices)) {
+  for (int64_t index : indices_) {
+    if (index >= 0 && index < base_->Size()) continue;
+    throw Error(ErrorKind::kBadSpec,
+                "subset: there is no sample " + std::to_string(index) +
+                    "; the data set has " + std::to_string(base_->Size()) +
+                    ", counted from 0");
+  }
+}
+
+Batch SubsetDataset::Get(int64_t index, const SampleSeed& seed) const {
+  return base_->Get(indices_[static_cast<size_t>(index)], seed);
+}
+
+Batch SubsetDataset::GetBatch(std::span<const int64_t> indices,
+                              const SampleSeed& seed) const {
+  std::vector<int64_t> chosen;
+  chosen.reserve(indices.size());
+  for (int64_t index : indices) {
+    chosen.push_back(indices_[static_cast<size_t>(index)]);
+  }
+  return base_->GetBatch(chosen, seed);
+}
+
+at::Tensor SubsetDataset::Column(std::string_view field) const {
+  const at::Tensor column = base_->Column(field);
+  if (!column.defined()) return column;
+  return column.index_select(0, ToTensor(indices_));
+}
+
+ConcatDataset::ConcatDataset(std::vector<std::shared_ptr<const Dataset>> parts)
+    : parts_(std::move(parts)) {
+  if (parts_.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "concat: no data set is given; one or more are accepted");
+  }
+  int64_t size = 0;
+  for (const auto& part : parts_) ends_.push_back(size += part->Size());
+}
+
+size_t ConcatDataset::PartOf(int64_t index) const {
+  return static_cast<size_t>(
+      std::upper_bound(ends_.begin(), ends_.end(), index) - ends_.begin());
+}
+
+Batch ConcatDataset::Get(int64_t index, const SampleSeed& seed) const {
+  const size_t part = PartOf(index);
+  return parts_[part]->Get(index - Begin(part), seed.OfPart(part));
+}
+
+Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
+                              const SampleSeed& seed) const {
+  struct Share {
+    std::vector<int64_t> indices;
+    std::vector<int64_t> repeats;
+    std::vector<int64_t> places;  // in the whole batch
+  };
+  std::vector<Share> shares(parts_.size());
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const size_t part = PartOf(indices[i]);
+    shares[part].indices.push_back(indices[i] - Begin(part));
+    if (!seed.repeats.empty()) {
+      shares[part].repeats.push_back(seed.repeats[i]);
+    }
+    shares[part].places.push_back(static_cast<int64_t>(i));
+  }
+  Batch whole;
+  std::vector<Batch> batches;
+  std::vector<int64_t> sources(indices.size());  // where each sample now is
+  int64_t done = 0;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    const Share& share = shares[part];
+    if (share.indices.empty()) continue;
+    SampleSeed own = seed.OfPart(part);
+    own.repeats = share.repeats;
+    batches.push_back(parts_[part]->GetBatch(share.indices, own));
+    if (share.indices.size() == indices.size()) return batches.back();
+    for (int64_t place : share.places) {
+      sources[static_cast<size_t>(place)] = done++;
+    }
+  }
+  const at::Tensor rows = ToTensor(sources);
+  for (const auto& [name, first] : batches.front()) {
+    std::vector<at::Tensor> pieces;
+    for (const Batch& batch : batches) {
+      pieces.push_back(batch.At(name));
+      if (pieces.back().sizes().slice(1) != first.sizes().slice(1)) {
+        throw Error(ErrorKind::kBadSpec,
+                    "concat: samples of \"" + name + "\" are of shape " +
+                        c10::str(first.sizes().slice(1)) +
+                        " in one data set and " +
+                        c10::str(pieces.back().sizes().slice(1)) +
+                        " in another; those of a batch must agree");
+      }
+    }
+    whole.Set(name, at::cat(pieces).index_select(0, rows));
+  }
+  return whole;
+}
+
+at::Tensor ConcatDataset::Column(std::string_view field) const {
+  std::vector<at::Tensor> columns;
+  for (const auto& part : parts_) {
+    columns.push_back(part->Column(field));
+    const at::Tensor& last = columns.back();
+    if (!last.defined() || last.dim() == 0 ||
+        last.scalar_type() != columns.front().scalar_type() ||
+        last.sizes().slice(1) != columns.front().sizes().slice(1)) {
+      return {};
+    }
+  }
+  return at::cat(columns);
+}
+
+size_t ConcatDataset::NumTransforms() const {
+  size_t most = 0;
+  for (const auto& part : parts_) {
+    most = std::max(most, part->NumTransforms());
+  }
+  return most;
+}
+
+}  // namespace epochd::engine
