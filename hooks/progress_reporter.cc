@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "worker/engine/core/number.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
@@ -115,7 +116,7 @@ void ProgressReporter::Step(const engine::RunnerContext& context) {
                    {"batches", Known(context.num_batches)},
                    {"step", context.step}};
   if (context.loss.defined()) {
-    progress["loss"] = FromNumber(context.loss.item<double>());
+    progress["loss"] = FromNumber(engine::ReadScalar(context.loss));
   }
   const int world = trainer_->environment().communicator->world_size();
   progress["samples_per_second"] =

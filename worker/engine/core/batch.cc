@@ -45,8 +45,8 @@ bool Batch::Erase(std::string_view name) {
   return true;
 }
 
-void Batch::Merge(const Batch& other) {
-  for (const auto& [key, value] : other) Set(key, value);
+void Batch::Merge(Batch other) {
+  for (auto& [key, value] : other.entries_) Set(key, std::move(value));
 }
 
 int64_t Batch::Size() const {
@@ -55,15 +55,16 @@ int64_t Batch::Size() const {
 }
 
 Batch Batch::To(c10::Device device) const {
-  Batch moved;
-  moved.entries_.reserve(entries_.size());
-  for (const auto& [key, value] : entries_) {
-    moved.entries_.emplace_back(key, value.device() == device
-                                         ? value
-                                         : value.to(device, value.scalar_type(),
-                                                    /*non_blocking=*/true));
-  }
+  Batch moved = *this;
+  moved.MoveTo(device);
   return moved;
+}
+
+void Batch::MoveTo(c10::Device device) {
+  for (auto& [key, value] : entries_) {
+    if (value.device() == device) continue;
+    value = value.to(device, value.scalar_type(), /*non_blocking=*/true);
+  }
 }
 
 Batch Stack(const std::vector<Batch>& samples) {

@@ -35,13 +35,15 @@ class Batch {
   void Set(std::string_view name, at::Tensor value);
   bool Erase(std::string_view name);
   // Sets every field of `other` here.
-  void Merge(const Batch& other);
+  void Merge(Batch other);
 
   // Leading dimension of the first field; 0 when empty.
   int64_t Size() const;
   bool empty() const { return entries_.empty(); }
   // A batch with every tensor on `device` (itself when it is there already).
   Batch To(c10::Device device) const;
+  // The same, in place.
+  void MoveTo(c10::Device device);
 
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }

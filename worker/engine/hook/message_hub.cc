@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "worker/engine/core/number.h"
+#include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
 namespace {
@@ -70,7 +71,7 @@ void ScalarHistory::Add(double value) {
 
 void ScalarHistory::Add(const at::Tensor& value) {
   if (value.is_cpu()) {
-    Add(value.item<double>());
+    Add(ReadScalar(value));
     return;
   }
   pending_.push_back(value.detach().reshape({}));

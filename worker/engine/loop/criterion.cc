@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/explain.h"
 #include "worker/engine/loss/loss_schedule.h"
 
@@ -88,7 +89,7 @@ at::Tensor Criterion::Sum(const std::vector<at::Tensor>& values,
     const double weight = term.loss->weight() * term.factor * balance;
     at::Tensor value = values[i];
     if (parts != nullptr && (terms_.size() > 1 || weight != 1.0)) {
-      parts->emplace_back(term.name, value.detach());
+      parts->emplace_back(term.name, WithoutGraph(value));
     }
     // A loss of weight 0 is watched only.
     if (weight == 0.0 && terms_.size() > 1) continue;
@@ -113,13 +114,13 @@ void NameExtraLosses(RunnerContext& context, const NamedLosses& extras) {
                       "\": there is a loss or metric of this name; a hook must "
                       "add its losses under names of their own");
     }
-    context.losses.emplace_back(name, value.detach());
+    context.losses.emplace_back(name, WithoutGraph(value));
   }
 }
 
 void AddMetrics(const NamedLosses& metrics, int64_t samples, Meter& meter) {
   for (const auto& [name, value] : metrics) {
-    meter.Add(name, value.detach(), samples);
+    meter.Add(name, WithoutGraph(value), samples);
   }
 }
 

@@ -5,6 +5,7 @@
 #include <c10/core/GradMode.h>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/batch_feed.h"
 #include "worker/engine/loop/explain.h"
 
@@ -100,7 +101,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
 
   Batch batch;
   while (feed.Next(batch)) {
-    batch = batch.To(run.device);
+    batch.MoveTo(run.device);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();
@@ -195,8 +196,8 @@ void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
     context.loss = g_criterion_.Compute(batch, nullptr);
     if (!run.criterion.empty()) {
       const at::Tensor pixel = run.criterion.Compute(batch, nullptr);
-      context.losses.emplace_back("pixel_loss", pixel.detach());
-      run.meter.Add("pixel_loss", pixel.detach(), context.samples);
+      context.losses.emplace_back("pixel_loss", WithoutGraph(pixel));
+      run.meter.Add("pixel_loss", WithoutGraph(pixel), context.samples);
       context.loss = TotalLoss(context.loss, {{"pixel", pixel}});
     }
   }

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "worker/engine/core/number.h"
+#include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
 
@@ -24,7 +25,7 @@ void Meter::Add(std::string_view name, const at::Tensor& value,
   const double weight =
       weighting_ == Weighting::kSamples ? static_cast<double>(samples) : 1.0;
   if (value.is_cpu()) {
-    const double number = value.item<double>();
+    const double number = ReadScalar(value);
     if (leaves_out_ && !std::isfinite(number)) {
       sum.has_odd = true;
       return;

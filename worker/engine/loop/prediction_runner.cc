@@ -98,7 +98,7 @@ PredictionRunner::Result PredictionRunner::RunEpoch(
       return result;
     }
     context.indices = run.source.Indices();
-    batch = batch.To(run.device);
+    batch.MoveTo(run.device);
     context.entry = &batch;
     context.samples = batch.Size();
     on_pre_step.Fire(context);

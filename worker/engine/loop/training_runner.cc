@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/batch_feed.h"
 #include "worker/engine/loop/explain.h"
 #include "worker/engine/loss/flooding.h"
@@ -45,7 +46,7 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
 
   Batch batch;
   while (feed.Next(batch)) {
-    batch = batch.To(run.device);
+    batch.MoveTo(run.device);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();
@@ -105,7 +106,7 @@ at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
 void TrainingRunner::Train(EpochRun& run, RunnerContext& context,
                            const Update::Share& share) {
   Backward(run, context, Forward(run, context), share);
-  context.loss = context.loss.detach();
+  context.loss = WithoutGraph(context.loss);
   NameExtraLosses(context, context.extra_losses);
   AddLosses(context.loss, context.losses, context.samples, run.meter);
 }
@@ -133,7 +134,7 @@ class TrainingRunner::ModelsStepper : public SelfTraining::Stepper {
                      Flood(TotalLoss(context_.loss, context_.extra_losses),
                            runner_.flooding_level_),
                      share_);
-    context_.loss = context_.loss.detach();
+    context_.loss = WithoutGraph(context_.loss);
   }
   bool is_called() const { return is_called_; }
 

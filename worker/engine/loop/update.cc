@@ -4,37 +4,12 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
-#include <cmath>
-#include <cstring>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
-namespace {
-
-// Reads gradients that have just been written, so this costs less than a call
-// of an ATen kernel for each.
-bool IsFinite(const at::Tensor& tensor) {
-  if (tensor.scalar_type() != at::kFloat || !tensor.is_cpu() ||
-      !tensor.is_non_overlapping_and_dense()) {
-    return at::isfinite(tensor).all().item<bool>();
-  }
-  // Infinity and NaN have all bits of the exponent set.
-  constexpr uint32_t kExponent = 0x7f800000;
-  const float* values = tensor.const_data_ptr<float>();
-  const int64_t count = tensor.numel();
-  uint32_t found = 0;
-  for (int64_t i = 0; i < count; ++i) {
-    uint32_t bits;
-    std::memcpy(&bits, values + i, sizeof(bits));
-    found |= static_cast<uint32_t>((bits & kExponent) == kExponent);
-  }
-  return found == 0;
-}
-
-}  // namespace
-
 Update::Update(std::string name, std::shared_ptr<Optimizer> optimizer,
                const Options& options)
     : name_(std::move(name)),

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
 
@@ -42,7 +43,7 @@ at::Tensor CrossEntropyLoss::Compute(const Batch& batch) const {
     return at::where(target.ne(options_.ignore_index).any(), loss,
                      at::zeros_like(loss));
   }
-  const bool is_empty = std::isnan(loss.item<double>()) &&
+  const bool is_empty = std::isnan(ReadScalar(loss)) &&
                         target.eq(options_.ignore_index).all().item<bool>();
   return is_empty ? scores.sum() * 0 : loss;
 }

@@ -26,7 +26,9 @@ ModuleModel::ModuleModel(std::shared_ptr<torch::nn::Module> module,
       first_parameter_(module_->parameters().at(0)) {}
 
 Batch ModuleModel::Forward(const Batch& batch) {
-  return {{fields_.output, forward_(batch.At(fields_.input))}};
+  Batch output;
+  output.Set(fields_.output, forward_(batch.At(fields_.input)));
+  return output;
 }
 
 std::vector<NamedTensor> ModuleModel::Parameters() const {

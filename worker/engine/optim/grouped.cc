@@ -52,6 +52,15 @@ at::Tensor CopyLike(const at::Tensor& saved, const at::Tensor& parameter,
   return at::empty_like(parameter).copy_(saved);
 }
 
+// Writes the count; on a CPU without a kernel's call.
+void CountStep(at::Tensor& step, int64_t count) {
+  if (step.is_cpu()) {
+    *step.mutable_data_ptr<float>() = static_cast<float>(count);
+  } else {
+    step.add_(1);
+  }
+}
+
 }  // namespace
 
 GroupedOptimizer::GroupedOptimizer(ParameterGroups groups,
@@ -84,7 +93,7 @@ void GroupedOptimizer::Step() {
   }
   ++num_steps_;
   for (Bundle& bundle : bundles_) {
-    bundle.step.add_(1);
+    CountStep(bundle.step, bundle.steps_before + 1);
     const double scalar = bundle.scalar;
     Update(bundle, groups_[bundle.group]);
     ++bundle.steps_before;
