@@ -3,15 +3,20 @@
 
 #include <ATen/ATen.h>
 
+#include "worker/engine/dist/backward_pass.h"
+
 namespace epochd::engine {
 namespace {
 
 class SingleSync : public GradientSync {
  public:
   void BeforeForward(bool) override {}
-  void Backward(const at::Tensor& loss, bool) override { loss.backward(); }
+  void Backward(const at::Tensor& loss, bool) override { backward_.Run(loss); }
   void SyncBuffers() override {}
   nlohmann::ordered_json State() const override { return nullptr; }
+
+ private:
+  BackwardPass backward_;
 };
 
 class SingleCommunicator : public Communicator {
