@@ -9,7 +9,7 @@ FROM ${BASE}
 RUN apt-get update \
  && apt-get install -y --no-install-recommends \
       libgrpc++1.51 libprotobuf32 libspdlog1.10 libyaml-cpp0.7 libssl3 zlib1g \
-      libpng16-16 libturbojpeg0 libminizip1 libcurl4 ca-certificates \
+      libpng16-16 libjpeg62-turbo libminizip1 libcurl4 ca-certificates \
  && rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* \
  && groupadd --gid 65532 epochd \
  && useradd --uid 65532 --gid 65532 --home-dir /var/lib/epochd \

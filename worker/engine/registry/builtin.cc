@@ -5,6 +5,7 @@
 
 #include "worker/engine/data/builtin.h"
 #include "worker/engine/data/builtin_views.h"
+#include "worker/engine/data/image/builtin.h"
 #include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/builtin_balancers.h"
@@ -28,6 +29,7 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinViews());
+  registry.Add(BuiltinImageDatasets());
   registry.Add(BuiltinTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());

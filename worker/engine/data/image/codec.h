@@ -36,8 +36,8 @@ bool IsJpeg(std::string_view bytes);
 // `bytes` and `path` outlive the codec. `wants_alpha`: transparency of a
 // palette or of a key colour becomes an alpha channel.
 std::unique_ptr<ImageCodec> OpenPng(std::string_view bytes,
-                                    const std::string& path,
-                                    int64_t max_pixels, bool wants_alpha);
+                                    const std::string& path, int64_t max_pixels,
+                                    bool wants_alpha);
 std::unique_ptr<ImageCodec> OpenJpeg(std::string_view bytes,
                                      const std::string& path,
                                      int64_t max_pixels);

@@ -20,8 +20,7 @@ class ImageDataset : public Dataset {
   ImageDataset(const ImageDataOptions& options, std::vector<std::string> files,
                at::Tensor labels)
       : source_(files, options.decode,
-                std::make_shared<ImageCache>(files.size(),
-                                             options.cache_bytes),
+                std::make_shared<ImageCache>(files.size(), options.cache_bytes),
                 0),
         plan_(options.patch, source_.size(),
               [this](int64_t i) { return source_.Info(i); }),
@@ -32,11 +31,10 @@ class ImageDataset : public Dataset {
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     const int64_t number = plan_.ImageOf(index);
-    const at::Tensor image =
-        source_.Cut(number, [&](const ImageInfo& info) {
-          return plan_.Choose(index, seed, info.height, info.width, 1,
-                              source_.path(number));
-        });
+    const at::Tensor image = source_.Cut(number, [&](const ImageInfo& info) {
+      return plan_.Choose(index, seed, info.height, info.width, 1,
+                          source_.path(number));
+    });
     // A copy in either case, as what is cached is shared.
     Batch sample{{"input", as_float_ ? ToUnitFloat(image) : image.clone()}};
     if (labels_.defined()) sample.Set("target", labels_[number]);

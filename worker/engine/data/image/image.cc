@@ -111,8 +111,8 @@ FileContent ReadImageFile(const std::string& path) {
   content.size = static_cast<size_t>(status.st_size);
   content.data.reset(new uint8_t[content.size]);
   for (size_t done = 0; done < content.size;) {
-    const ssize_t got = read(file.number(), content.data.get() + done,
-                             content.size - done);
+    const ssize_t got =
+        read(file.number(), content.data.get() + done, content.size - done);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
       throw Error(ErrorKind::kInfrastructure,

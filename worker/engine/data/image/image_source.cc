@@ -30,8 +30,7 @@ at::Tensor ImageSource::Cut(int64_t i, const Chooser& choose) const {
     }
     image = Decode(i, content);
   }
-  const Window window =
-      choose({image.size(1), image.size(2), image.size(0)});
+  const Window window = choose({image.size(1), image.size(2), image.size(0)});
   return image.slice(1, window.top, window.top + window.height)
       .slice(2, window.left, window.left + window.width);
 }

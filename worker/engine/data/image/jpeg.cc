@@ -108,12 +108,13 @@ class JpegCodec : public ImageCodec {
   JpegCodec(std::string_view bytes, const std::string& path, int64_t max_pixels)
       : path_(path), size_(bytes.size()) {
     try {
-      Check(ReadHeader(&state_,
-                       reinterpret_cast<const uint8_t*>(bytes.data()),
+      Check(ReadHeader(&state_, reinterpret_cast<const uint8_t*>(bytes.data()),
                        bytes.size()));
       CheckImageSize(kKind, path_, Offset(), height(), width(), max_pixels);
       CheckRoom();
       ChooseColours();
+      // Markers are gone once the last row was read.
+      orientation_ = FindOrientation();
     } catch (...) {
       jpeg_destroy_decompress(&state_.jpeg);
       throw;
@@ -133,17 +134,7 @@ class JpegCodec : public ImageCodec {
         return PixelFormat::kRgb;
     }
   }
-  int orientation() const override {
-    for (jpeg_saved_marker_ptr marker = state_.jpeg.marker_list;
-         marker != nullptr; marker = marker->next) {
-      const std::string_view data(
-          reinterpret_cast<const char*>(marker->data), marker->data_length);
-      if (data.substr(0, kExifPrefix.size()) == kExifPrefix) {
-        return ExifOrientation(data.substr(kExifPrefix.size()));
-      }
-    }
-    return 1;
-  }
+  int orientation() const override { return orientation_; }
 
   void Decode(PlaneWriter& writer) override {
     Check(StartRows(&state_));
@@ -157,6 +148,17 @@ class JpegCodec : public ImageCodec {
   }
 
  private:
+  int FindOrientation() const {
+    for (jpeg_saved_marker_ptr marker = state_.jpeg.marker_list;
+         marker != nullptr; marker = marker->next) {
+      const std::string_view data(reinterpret_cast<const char*>(marker->data),
+                                  marker->data_length);
+      if (data.substr(0, kExifPrefix.size()) == kExifPrefix) {
+        return ExifOrientation(data.substr(kExifPrefix.size()));
+      }
+    }
+    return 1;
+  }
   uint64_t Offset() const {
     return state_.jpeg.src == nullptr
                ? 0
@@ -196,6 +198,7 @@ class JpegCodec : public ImageCodec {
   const std::string path_;
   const size_t size_;
   JpegState state_{};
+  int orientation_ = 1;
 };
 
 }  // namespace

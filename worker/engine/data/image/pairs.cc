@@ -56,8 +56,8 @@ class DegradedSource : public PairSource {
       : num_files_(static_cast<int64_t>(files.size())),
         resampling_(resampling),
         scale_(options.scale),
-        cache_(std::make_shared<ImageCache>(2 * num_files_,
-                                            options.cache_bytes)),
+        cache_(
+            std::make_shared<ImageCache>(2 * num_files_, options.cache_bytes)),
         high_(std::move(files), options.decode, cache_, 0) {}
 
   int64_t size() const override { return num_files_; }
@@ -68,8 +68,7 @@ class DegradedSource : public PairSource {
     at::Tensor low = cache_->Find(num_files_ + i);
     if (low.defined()) {
       const Window window = choose(low.size(1), low.size(2));
-      return {CutOut(low, window),
-              high_.Cut(i, [&](const ImageInfo&) {
+      return {CutOut(low, window), high_.Cut(i, [&](const ImageInfo&) {
                 return Times(window, scale_);
               })};
     }
@@ -141,8 +140,8 @@ class FolderPairSource : public PairSource {
  public:
   FolderPairSource(const std::vector<std::string>& low,
                    std::vector<std::string> high, const PairOptions& options)
-      : cache_(std::make_shared<ImageCache>(2 * high.size(),
-                                            options.cache_bytes)),
+      : cache_(
+            std::make_shared<ImageCache>(2 * high.size(), options.cache_bytes)),
         low_(low, options.decode, cache_, static_cast<int64_t>(high.size())),
         high_(std::move(high), options.decode, cache_, 0),
         scale_(options.scale > 0 ? options.scale : ScaleOf(0)) {}
@@ -217,11 +216,10 @@ class PairDataset : public Dataset {
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     const int64_t number = plan_.ImageOf(index);
-    const Pair pair =
-        source_->Cut(number, [&](int64_t height, int64_t width) {
-          return plan_.Choose(index, seed, height, width, scale_,
-                              source_->path(number));
-        });
+    const Pair pair = source_->Cut(number, [&](int64_t height, int64_t width) {
+      return plan_.Choose(index, seed, height, width, scale_,
+                          source_->path(number));
+    });
     return Batch{{"input", ToUnitFloat(pair.low)},
                  {"target", ToUnitFloat(pair.high)}};
   }
@@ -254,10 +252,9 @@ std::shared_ptr<Dataset> LoadPairedImages(const ImageFileOptions& low,
   for (const std::string& path : ListImages(low)) {
     const auto [twin, is_new] = by_stem.emplace(StemOf(path), path);
     if (!is_new) {
-      throw Error(ErrorKind::kBadSpec, "image file \"" + path +
-                                           "\": has the name of \"" +
-                                           twin->second +
-                                           "\"; names must differ");
+      throw Error(ErrorKind::kBadSpec,
+                  "image file \"" + path + "\": has the name of \"" +
+                      twin->second + "\"; names must differ");
     }
   }
   std::vector<std::string> high_files = ListImages(high);
@@ -265,9 +262,9 @@ std::shared_ptr<Dataset> LoadPairedImages(const ImageFileOptions& low,
   for (const std::string& path : high_files) {
     const auto partner = by_stem.find(StemOf(path) + low_suffix);
     if (partner == by_stem.end()) {
-      throw Error(ErrorKind::kBadSpec,
-                  "image file \"" + path + "\": no \"" + StemOf(path) +
-                      low_suffix + "\" is in \"" + low.folder + "\"");
+      throw Error(ErrorKind::kBadSpec, "image file \"" + path + "\": no \"" +
+                                           StemOf(path) + low_suffix +
+                                           "\" is in \"" + low.folder + "\"");
     }
     low_files.push_back(partner->second);
   }
@@ -284,8 +281,7 @@ std::shared_ptr<Dataset> LoadPairedImages(const ImageFileOptions& low,
   auto source = std::make_unique<FolderPairSource>(
       low_files, std::move(high_files), options);
   const int64_t scale = source->scale();
-  return std::make_shared<PairDataset>(std::move(source), options.patch,
-                                       scale);
+  return std::make_shared<PairDataset>(std::move(source), options.patch, scale);
 }
 
 }  // namespace epochd::engine

@@ -21,10 +21,10 @@ PatchPlan::PatchPlan(const PatchOptions& options, int64_t images,
                                          (info.width / options_.size));
   }
   if (first_.back() == 0) {
-    throw Error(ErrorKind::kBadSpec,
-                "patch_size: is " + std::to_string(options_.size) +
-                    ", larger than each of the " + std::to_string(images) +
-                    " images");
+    throw Error(ErrorKind::kBadSpec, "patch_size: is " +
+                                         std::to_string(options_.size) +
+                                         ", larger than each of the " +
+                                         std::to_string(images) + " images");
   }
 }
 

@@ -24,8 +24,7 @@ int MultiplyUnit(int a, int b) {
 void InkToRgb(const uint8_t* pixel, uint8_t* rgb) {
   const int light = pixel[3];
   for (int i = 0; i < 3; ++i) {
-    rgb[i] =
-        static_cast<uint8_t>(light - MultiplyUnit(255 - pixel[i], light));
+    rgb[i] = static_cast<uint8_t>(light - MultiplyUnit(255 - pixel[i], light));
   }
 }
 
@@ -92,8 +91,8 @@ PlaneWriter::PlaneWriter(PixelFormat format, ImageMode mode,
     : format_(format),
       mode_(mode),
       window_(window),
-      planes_(at::empty(
-          {ChannelsIn(format, mode), window.height, window.width}, at::kByte)),
+      planes_(at::empty({ChannelsIn(format, mode), window.height, window.width},
+                        at::kByte)),
       out_(planes_.mutable_data_ptr<uint8_t>()),
       plane_bytes_(window.height * window.width) {}
 

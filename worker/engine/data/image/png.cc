@@ -144,8 +144,7 @@ class PngCodec : public ImageCodec {
 
   void Decode(PlaneWriter& writer) override {
     const size_t row_bytes = png_get_rowbytes(state_.png, state_.info);
-    if (png_get_interlace_type(state_.png, state_.info) !=
-        PNG_INTERLACE_NONE) {
+    if (png_get_interlace_type(state_.png, state_.info) != PNG_INTERLACE_NONE) {
       DecodeInterlaced(writer, row_bytes);
       return;
     }
@@ -204,8 +203,8 @@ bool IsPng(std::string_view bytes) {
 }
 
 std::unique_ptr<ImageCodec> OpenPng(std::string_view bytes,
-                                    const std::string& path,
-                                    int64_t max_pixels, bool wants_alpha) {
+                                    const std::string& path, int64_t max_pixels,
+                                    bool wants_alpha) {
   return std::make_unique<PngCodec>(bytes, path, max_pixels, wants_alpha);
 }
 

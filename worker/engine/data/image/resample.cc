@@ -120,8 +120,7 @@ Axis<int32_t> PillowAxis(const Kernel& kernel, int64_t in, int64_t out,
   return axis;
 }
 
-Axis<double> MatlabAxis(int64_t in, int64_t out, int64_t first,
-                        int64_t count) {
+Axis<double> MatlabAxis(int64_t in, int64_t out, int64_t first, int64_t count) {
   const double scale = static_cast<double>(out) / static_cast<double>(in);
   const double shrink = std::min(scale, 1.0);
   const double width = 4.0 / shrink;
@@ -227,8 +226,8 @@ Plan<int32_t> PillowPlan(const PartialResize& resize) {
   const Kernel kernel = KernelOf(resize.resampling);
   return {PillowAxis(kernel, resize.height_in, resize.height_out,
                      resize.out.top, resize.out.height),
-          PillowAxis(kernel, resize.width_in, resize.width_out,
-                     resize.out.left, resize.out.width)};
+          PillowAxis(kernel, resize.width_in, resize.width_out, resize.out.left,
+                     resize.out.width)};
 }
 
 Plan<double> MatlabPlan(const PartialResize& resize) {
@@ -302,8 +301,9 @@ at::Tensor Resize(const at::Tensor& image, int64_t height, int64_t width,
             << "x" << width << "; [channels, height, width] is needed";
     throw Error(ErrorKind::kBadSpec, message.str());
   }
-  const PartialResize resize{image.size(1), image.size(2), height, width,
-                             Window{0, 0, height, width}, resampling};
+  const PartialResize resize{
+      image.size(1), image.size(2), height, width, Window{0, 0, height, width},
+      resampling};
   return resize.Apply(image);
 }
 

@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <filesystem>
+#include <set>
+#include <thread>
+
+#include "tests/worker/engine/data/image/recorded.h"
+#include "worker/engine/data/image/folders.h"
+#include "worker/engine/data/image/image_cache.h"
+#include "worker/engine/data/image/image_source.h"
+#include "worker/engine/data/image/pairs.h"
+
+namespace epochd::engine {
+namespace {
+
+const SampleSeed kSeed{7, 0};
+
+std::string Json(const std::string& type, const std::string& folder,
+                 const std::string& more = "") {
+  return R"({"type": ")" + type + R"(", "folder": ")" + folder + "\"" +
+         (more.empty() ? "" : ", " + more) + "}";
+}
+
+at::Tensor Unit(const at::Tensor& bytes) {
+  return bytes.to(at::kFloat).div(255);
+}
+
+TEST(ImageFolder, NumbersSortedClassesAndReadsBelowThem) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "zebra/b.png");
+  folder.Copy("grey.png", "zebra/a.PNG");
+  folder.Copy("rgb_420.jpg", "ant/deep/er/x.jpeg");
+  folder.Write("ant/notes.txt", "no image");
+  const auto data = BuildDataset(Json("ImageFolder", folder.path()));
+  ASSERT_EQ(data->Size(), 3);
+  EXPECT_TRUE(at::equal(data->Column("target"), at::tensor({0, 1, 1})));
+  EXPECT_TRUE(at::equal(data->Column("image"), at::tensor({0, 1, 2})));
+  EXPECT_FALSE(data->Column("input").defined());
+  const char* const recorded[] = {"rgb_420.jpg", "grey.png", "rgb.png"};
+  for (int64_t i = 0; i < 3; ++i) {
+    const Batch sample = data->Get(i, kSeed);
+    EXPECT_TRUE(at::equal(
+        sample.At("input"),
+        Unit(Recorded("decode/" + std::string(recorded[i]) + "/rgb"))));
+    EXPECT_EQ(sample.At("target").item<int64_t>(), i > 0);
+    EXPECT_EQ(sample.At("target").scalar_type(), at::kLong);
+  }
+}
+
+TEST(ImageFolder, ClassesMayBeListed) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "a/x.png");
+  folder.Copy("rgb.png", "b/x.png");
+  const auto data = BuildDataset(
+      Json("ImageFolder", folder.path(), R"("classes": ["b", "a"])"));
+  EXPECT_TRUE(at::equal(data->Column("target"), at::tensor({0, 1})));
+  const std::string error = ErrorOf([&] {
+    BuildDataset(Json("ImageFolder", folder.path(), R"("classes": ["b"])"));
+  });
+  EXPECT_NE(error.find("\"a\""), std::string::npos) << error;
+}
+
+TEST(ImageFolder, SaysWhatIsMissingOrNotRead) {
+  const TempFolder folder;
+  const auto error_of = [&](const std::string& more = "") {
+    return ErrorOf(
+        [&] { BuildDataset(Json("ImageFolder", folder.path(), more)); });
+  };
+  EXPECT_NE(error_of().find("holds no folder"), std::string::npos);
+  folder.Copy("rgb.png", "a/x.png");
+  std::filesystem::create_directory(folder.path() + "/b");
+  EXPECT_NE(error_of().find("/b\": holds no .png"), std::string::npos)
+      << error_of();
+  folder.Write("b/y.bmp", "BM");
+  EXPECT_NE(error_of().find("y.bmp"), std::string::npos) << error_of();
+  folder.Copy("rgb.png", "b/x.png");
+  EXPECT_NE(error_of().find("y.bmp"), std::string::npos);
+  EXPECT_EQ(error_of(R"("exclude": ["*.bmp"])"), "");
+  EXPECT_NE(ErrorOf([&] {
+              BuildDataset(Json("ImageFolder", folder.path() + "/none"));
+            }).find("/none"),
+            std::string::npos);
+}
+
+TEST(ImageFiles, GivesBytesWhenAskedToAndChoosesFiles) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "b.png");
+  folder.Copy("grey.png", "a.png");
+  folder.Copy("rgb_420.jpg", "c.jpg");
+  const auto data = BuildDataset(
+      Json("ImageFiles", folder.path(),
+           R"("include": "*.png", "exclude": "a*", "dtype": "uint8",
+              "mode": "grey")"));
+  ASSERT_EQ(data->Size(), 1);
+  const at::Tensor image = data->Get(0, kSeed).At("input");
+  EXPECT_TRUE(at::equal(image, Recorded("decode/rgb.png/grey")));
+  // What a transform does in place must not reach the cache.
+  image.zero_();
+  EXPECT_TRUE(at::equal(data->Get(0, kSeed).At("input"),
+                        Recorded("decode/rgb.png/grey")));
+}
+
+TEST(ImageFiles, RandomPatchesDependOnSeedEpochAndIndexAlone) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "a.png");
+  folder.Copy("rgb_444.jpg", "b.jpg");
+  const std::string more = R"("patch_size": 8, "repeat": 5)";
+  const auto data = BuildDataset(Json("ImageFiles", folder.path(), more));
+  const auto uncached = BuildDataset(
+      Json("ImageFiles", folder.path(), more + R"(, "cache": "1KiB")"));
+  ASSERT_EQ(data->Size(), 10);
+  EXPECT_TRUE(at::equal(data->Column("image"),
+                        at::tensor({0, 1, 0, 1, 0, 1, 0, 1, 0, 1})));
+  int64_t same = 0;
+  for (int64_t i = 9; i >= 0; --i) {
+    const at::Tensor patch = uncached->Get(i, kSeed).At("input");
+    EXPECT_EQ(patch.sizes(), at::IntArrayRef({3, 8, 8}));
+    EXPECT_TRUE(at::equal(patch, data->Get(i, kSeed).At("input")));
+    same += at::equal(patch, data->Get(i, {7, 1}).At("input"));
+  }
+  EXPECT_LT(same, 5);
+  EXPECT_FALSE(at::equal(data->Get(0, kSeed).At("input"),
+                         data->Get(2, kSeed).At("input")));
+}
+
+TEST(ImageFiles, CenterAndGrid) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "a.png");     // 19 x 23
+  folder.Copy("exif_6.jpg", "b.jpg");  // turned: 23 x 19
+  const at::Tensor first = Unit(Recorded("decode/rgb.png/rgb"));
+  const auto center = BuildDataset(Json(
+      "ImageFiles", folder.path(), R"("patch_size": 8, "crop": "center")"));
+  ASSERT_EQ(center->Size(), 2);
+  EXPECT_TRUE(at::equal(center->Get(0, kSeed).At("input"),
+                        first.slice(1, 5, 13).slice(2, 7, 15)));
+  const auto grid = BuildDataset(
+      Json("ImageFiles", folder.path(),
+           R"("patch_size": 9, "crop": "grid", "exif_orientation": true)"));
+  ASSERT_EQ(grid->Size(), 8);
+  EXPECT_TRUE(
+      at::equal(grid->Column("image"), at::tensor({0, 0, 0, 0, 1, 1, 1, 1})));
+  EXPECT_TRUE(at::equal(grid->Get(1, kSeed).At("input"),
+                        first.slice(1, 0, 9).slice(2, 9, 18)));
+  EXPECT_TRUE(at::equal(
+      grid->Get(6, kSeed).At("input"),
+      Unit(Recorded("turned/exif_6.jpg")).slice(1, 9, 18).slice(2, 0, 9)));
+  EXPECT_NE(ErrorOf([&] {
+              BuildDataset(Json("ImageFiles", folder.path(),
+                                R"("patch_size": 24, "crop": "grid")"));
+            }),
+            "");
+  const auto large =
+      BuildDataset(Json("ImageFiles", folder.path(), R"("patch_size": 20)"));
+  const std::string error = ErrorOf([&] { large->Get(0, kSeed); });
+  EXPECT_NE(error.find("a.png"), std::string::npos) << error;
+  EXPECT_NE(error.find("23x19"), std::string::npos) << error;
+}
+
+TEST(ImageSource, DecodesOnceWhatFitsTheCache) {
+  const TempFolder folder;
+  const std::vector<std::string> files = {folder.Copy("rgb.png", "a.png"),
+                                          folder.Copy("rgb.png", "b.png"),
+                                          folder.Copy("rgb.png", "c.png")};
+  constexpr int64_t kImage = 3 * 19 * 23;
+  const auto cache = std::make_shared<ImageCache>(3, 2 * kImage + 1);
+  const ImageSource source(files, {}, cache, 0);
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int64_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(at::equal(source.Whole(i), Recorded("decode/rgb.png/rgb")));
+    }
+  }
+  // Two images stay; the third is decoded each time.
+  EXPECT_EQ(cache->counts().hits, 4);
+  EXPECT_EQ(cache->counts().misses, 5);
+  EXPECT_EQ(cache->counts().bytes, 2 * kImage);
+  // What is cached needs no file any more.
+  std::filesystem::remove(files[0]);
+  EXPECT_EQ(source.Whole(0).size(0), 3);
+  std::filesystem::remove(files[2]);
+  EXPECT_NE(ErrorOf([&] { source.Whole(2); }), "");
+}
+
+TEST(ImageSource, ThreadsShareTheCacheWithinItsBound) {
+  const TempFolder folder;
+  std::vector<std::string> files;
+  for (int i = 0; i < 8; ++i) {
+    files.push_back(folder.Copy("rgb.png", std::to_string(i) + ".png"));
+  }
+  const auto cache = std::make_shared<ImageCache>(8, 5 * 3 * 19 * 23);
+  const ImageSource source(files, {}, cache, 0);
+  const at::Tensor& expected = Recorded("decode/rgb.png/rgb");
+  std::atomic<int> wrong = 0;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 64; ++i) {
+        if (!at::equal(source.Whole((i * 3 + t) % 8), expected)) ++wrong;
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(wrong, 0);
+  EXPECT_EQ(cache->counts().bytes, 5 * 3 * 19 * 23);
+  EXPECT_EQ(cache->counts().hits + cache->counts().misses, 4 * 64);
+}
+
+// Writes the source of resizing as it can only be: through a reader.
+void ExpectDegraded(const std::string& kernel, int64_t scale) {
+  const TempFolder folder;
+  folder.Copy("degrade.png", "a.png");
+  const std::string more =
+      R"("kernel": ")" + kernel + R"(", "scale": )" + std::to_string(scale);
+  const auto data = BuildDataset(Json("SuperResolution", folder.path(), more));
+  ASSERT_EQ(data->Size(), 1);
+  const Batch sample = data->Get(0, kSeed);
+  const at::Tensor& low =
+      Recorded("degrade/" + kernel + "/" + std::to_string(scale));
+  EXPECT_TRUE(at::equal(sample.At("input"), Unit(low)));
+  const at::Tensor high = Unit(Recorded("resize/source"))
+                              .slice(1, 0, low.size(1) * scale)
+                              .slice(2, 0, low.size(2) * scale);
+  EXPECT_TRUE(at::equal(sample.At("target"), high));
+
+  // Patches show the same part, with or without the cache.
+  const std::string patches = more + R"(, "patch_size": )" +
+                              std::to_string(6 * scale) + R"(, "repeat": 30)";
+  const auto cached =
+      BuildDataset(Json("DegradedImages", folder.path(), patches));
+  const auto uncached = BuildDataset(
+      Json("DegradedImages", folder.path(), patches + R"(, "cache": "1B")"));
+  std::set<std::pair<int64_t, int64_t>> places;
+  for (int64_t i = 0; i < 30; ++i) {
+    const Batch patch = cached->Get(i, kSeed);
+    const Batch other = uncached->Get(i, kSeed);
+    EXPECT_TRUE(at::equal(patch.At("input"), other.At("input"))) << i;
+    EXPECT_TRUE(at::equal(patch.At("target"), other.At("target"))) << i;
+    bool found = false;
+    for (int64_t y = 0; y + 6 <= low.size(1); ++y) {
+      for (int64_t x = 0; x + 6 <= low.size(2); ++x) {
+        if (!at::equal(patch.At("input"),
+                       Unit(low).slice(1, y, y + 6).slice(2, x, x + 6))) {
+          continue;
+        }
+        found = at::equal(patch.At("target"),
+                          high.slice(1, y * scale, (y + 6) * scale)
+                              .slice(2, x * scale, (x + 6) * scale));
+        places.insert({y, x});
+      }
+    }
+    EXPECT_TRUE(found) << i;
+  }
+  EXPECT_GT(places.size(), 15u);
+}
+
+TEST(DegradedImages, ArePillowsOrMatlabsAndPatchesAreAligned) {
+  for (const char* kernel : {"pillow", "matlab"}) {
+    for (int64_t scale : {2, 3, 4}) ExpectDegraded(kernel, scale);
+  }
+}
+
+TEST(DegradedImages, GridCoversTheImageOnce) {
+  const TempFolder folder;
+  folder.Copy("degrade.png", "a.png");  // 49 x 62
+  const auto data = BuildDataset(Json("DegradedImages", folder.path(),
+                                      R"("patch_size": 16, "crop": "grid")"));
+  ASSERT_EQ(data->Size(), 9);
+  const at::Tensor high = Unit(Recorded("resize/source"));
+  for (int64_t i = 0; i < 9; ++i) {
+    const int64_t top = i / 3 * 16;
+    const int64_t left = i % 3 * 16;
+    EXPECT_TRUE(
+        at::equal(data->Get(i, kSeed).At("target"),
+                  high.slice(1, top, top + 16).slice(2, left, left + 16)));
+  }
+}
+
+TEST(DegradedImages, RefusesWhatDoesNotFit) {
+  const TempFolder folder;
+  folder.Copy("degrade.png", "a.png");
+  const auto error_of = [&](const std::string& more) {
+    return ErrorOf([&] {
+      BuildDataset(Json("DegradedImages", folder.path(), more))->Get(0, kSeed);
+    });
+  };
+  EXPECT_NE(error_of(R"("patch_size": 15)").find("multiple of the scale"),
+            std::string::npos);
+  EXPECT_NE(error_of(R"("patch_size": 50)").find("a.png"), std::string::npos);
+  EXPECT_NE(error_of(R"("repeat": 2)").find("repeat"), std::string::npos);
+  EXPECT_NE(error_of(R"("mode": "rgb", "max_pixels": 100)").find("62x49"),
+            std::string::npos);
+}
+
+TEST(PairedImages, MatchesByStemAndKeepsPatchesAligned) {
+  const TempFolder folder;
+  // 19 x 23 at both sides: scale 1.
+  folder.Copy("rgb.png", "low/ax2.png");
+  folder.Copy("rgb_444.jpg", "low/bx2.jpg");
+  folder.Copy("rgb.png", "high/a.png");
+  folder.Copy("rgb.png", "high/b.png");
+  const std::string start = R"({"type": "PairedImages", "low": ")" +
+                            folder.path() + R"(/low", "high": ")" +
+                            folder.path() + R"(/high")";
+  const auto data = BuildDataset(
+      start + R"(, "low_suffix": "x2", "patch_size": 7, "repeat": 4})");
+  ASSERT_EQ(data->Size(), 8);
+  for (int64_t i = 0; i < 8; i += 2) {
+    const Batch sample = data->Get(i, kSeed);
+    EXPECT_TRUE(at::equal(sample.At("input"), sample.At("target")));
+  }
+  EXPECT_FALSE(at::equal(data->Get(1, kSeed).At("input"),
+                         data->Get(1, kSeed).At("target")));
+  std::string error = ErrorOf([&] { BuildDataset(start + "}"); });
+  EXPECT_NE(error.find("high/a.png"), std::string::npos) << error;
+  error = ErrorOf([&] {
+    BuildDataset(start + R"(, "low_suffix": "x2", "scale": 2})")->Get(0, kSeed);
+  });
+  EXPECT_NE(error.find("larger by 2"), std::string::npos) << error;
+  std::filesystem::remove(folder.path() + "/high/b.png");
+  error = ErrorOf([&] { BuildDataset(start + R"(, "low_suffix": "x2"})"); });
+  EXPECT_NE(error.find("bx2.jpg"), std::string::npos) << error;
+}
+
+TEST(PairedImages, FindsTheScaleOfTheFirstPair) {
+  const TempFolder folder;
+  folder.Copy("degrade_low.png", "low/a.png");
+  folder.Copy("degrade_even.png", "high/a.png");
+  const auto data = BuildDataset(R"({"type": "PairedImages", "low": ")" +
+                                 folder.path() + R"(/low", "high": ")" +
+                                 folder.path() + R"(/high", "patch_size": 8})");
+  const Batch sample = data->Get(0, kSeed);
+  EXPECT_EQ(sample.At("input").sizes(), at::IntArrayRef({3, 4, 4}));
+  EXPECT_EQ(sample.At("target").sizes(), at::IntArrayRef({3, 8, 8}));
+}
+
+}  // namespace
+}  // namespace epochd::engine

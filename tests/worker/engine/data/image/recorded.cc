@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/worker/engine/data/image/recorded.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <stdexcept>
+
+#include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/core/error.h"
+#include "worker/engine/registry/build_scope.h"
+#include "worker/engine/registry/builtin.h"
+
+namespace epochd::engine {
+
+std::string GoldenPath(const std::string& file) {
+  const char* source = std::getenv("EPOCHD_TEST_SOURCE_DIR");
+  return std::string(source == nullptr ? "." : source) + "/tests/golden/" +
+         file;
+}
+
+std::string ReadBytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) throw std::runtime_error(path + ": cannot be read");
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const std::map<std::string, at::Tensor>& RecordedImages() {
+  static const std::map<std::string, at::Tensor> recorded = [] {
+    std::map<std::string, at::Tensor> by_name;
+    for (NamedTensor& each :
+         ReadSafetensors(GoldenPath("images.safetensors"))) {
+      by_name[each.name] = std::move(each.tensor);
+    }
+    return by_name;
+  }();
+  return recorded;
+}
+
+const at::Tensor& Recorded(const std::string& name) {
+  return RecordedImages().at(name);
+}
+
+std::string ErrorOf(const std::function<void()>& call) {
+  try {
+    call();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
+  static const Registry registry = [] {
+    Registry filled;
+    AddBuiltins(filled);
+    filled.Freeze();
+    return filled;
+  }();
+  const catalogue::Json nothing = catalogue::Json::object();
+  BuildScope scope(registry, nothing, "experiment");
+  return scope.MakeAs<Dataset>(catalogue::Json::parse(json),
+                               "experiment.data.train");
+}
+
+TempFolder::TempFolder() {
+  std::string name = std::filesystem::path(testing::TempDir()) / "imageXXXXXX";
+  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
+  path_ = name;
+}
+
+TempFolder::~TempFolder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
+
+std::string TempFolder::Write(const std::string& name,
+                              const std::string& bytes) const {
+  const std::filesystem::path path = path_ / name;
+  std::filesystem::create_directories(path.parent_path());
+  std::ofstream(path, std::ios::binary) << bytes;
+  return path;
+}
+
+std::string TempFolder::Copy(const std::string& image,
+                             const std::string& name) const {
+  return Write(name, ReadBytes(GoldenPath("images/" + image)));
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/image/builtin.h"
+
+#include <utility>
+
+#include "worker/engine/data/image/folders.h"
+#include "worker/engine/data/image/pairs.h"
+
+namespace epochd::engine {
+namespace {
+
+using catalogue::Component;
+using catalogue::Parameter;
+
+using Parameters = std::vector<Parameter>;
+
+Parameters operator+(Parameters left, const Parameters& right) {
+  left.insert(left.end(), right.begin(), right.end());
+  return left;
+}
+
+Parameters FileParameters() {
+  return {
+      {.name = "include",
+       .type = "list<string>",
+       .scalar_ok = true,
+       .help = "Patterns of paths below the folder (`*.png`); others are left "
+               "out."},
+      {.name = "exclude",
+       .type = "list<string>",
+       .scalar_ok = true,
+       .help = "Patterns of paths that are left out."}};
+}
+
+Parameters DecodeParameters() {
+  return {{.name = "mode",
+           .type = "string",
+           .default_value = "rgb",
+           .choices = {"grey", "rgb", "rgba", "unchanged"},
+           .help = "Channels, converted as Pillow does; alpha is dropped "
+                   "where there is none."},
+          {.name = "exif_orientation",
+           .type = "bool",
+           .default_value = false,
+           .help = "Turn images as their EXIF orientation says."},
+          {.name = "max_pixels",
+           .type = "int",
+           .default_value = kMaxImagePixels,
+           .min = 1,
+           .help = "Larger images are refused before memory is taken."},
+          {.name = "cache",
+           .type = "size",
+           .default_value = "256MiB",
+           .help = "Most memory for decoded images, kept for later epochs; "
+                   "shared by the loader's threads."}};
+}
+
+Parameters PatchParameters(const std::string& of_what) {
+  return {{.name = "patch_size",
+           .type = "int",
+           .min = 1,
+           .aliases = {"gt_size", "crop_size"},
+           .help = "Side of the square cut from each " + of_what +
+                   "; whole images without it."},
+          {.name = "crop",
+           .type = "string",
+           .default_value = "random",
+           .choices = {"random", "center", "grid"},
+           .help = "Where patches are cut: at random in each epoch, from the "
+                   "middle, or all squares of a grid."},
+          {.name = "repeat",
+           .type = "int",
+           .default_value = 1,
+           .min = 1,
+           .aliases = {"dataset_enlarge_ratio"},
+           .help = "Samples of each image in an epoch, of random patches."}};
+}
+
+Parameter DataType() {
+  return {.name = "dtype",
+          .type = "string",
+          .default_value = "float32",
+          .choices = {"float32", "uint8"},
+          .help = "float32 in [0, 1], or uint8 for transforms to convert."};
+}
+
+ImageFileOptions FilesOf(const Params& params, const char* folder) {
+  return {.folder = params.String(folder),
+          .include = params.Strings("include"),
+          .exclude = params.Strings("exclude")};
+}
+
+DecodeOptions DecodeOf(const Params& params) {
+  return {.mode = ParseImageMode(params.String("mode")),
+          .max_pixels = params.Int("max_pixels"),
+          .exif_orientation = params.Bool("exif_orientation")};
+}
+
+PatchOptions PatchOf(const Params& params) {
+  PatchOptions patch;
+  patch.size = params.OptionalInt("patch_size").value_or(0);
+  patch.repeat = params.Int("repeat");
+  const std::string crop = params.String("crop");
+  if (patch.size > 0) {
+    patch.kind = crop == "grid"     ? PatchKind::kGrid
+                 : crop == "center" ? PatchKind::kCenter
+                                    : PatchKind::kRandom;
+  }
+  if (patch.repeat > 1 && patch.kind != PatchKind::kRandom) {
+    params.Fail("repeat", "is " + std::to_string(patch.repeat) +
+                              " without random patches, which would give the "
+                              "same samples again; 1 is accepted");
+  }
+  return patch;
+}
+
+int64_t CacheOf(const Params& params) {
+  return catalogue::ParseBytes(params.String("cache")).value_or(0);
+}
+
+ImageDataOptions ImageDataOf(const Params& params) {
+  return {.files = FilesOf(params, "folder"),
+          .decode = DecodeOf(params),
+          .patch = PatchOf(params),
+          .cache_bytes = CacheOf(params),
+          .as_float = params.String("dtype") == "float32"};
+}
+
+PairOptions PairOf(const Params& params) {
+  return {.decode = DecodeOf(params),
+          .patch = PatchOf(params),
+          .cache_bytes = CacheOf(params),
+          .scale = params.OptionalInt("scale").value_or(0)};
+}
+
+Component ImageFolder() {
+  return {
+      .kind = "dataset",
+      .name = "ImageFolder",
+      .help = "PNG and JPEG images in a folder for each class.",
+      .parameters = Parameters{{.name = "folder",
+                                .type = "path",
+                                .required = true,
+                                .aliases = {"root"},
+                                .help = "Holds a folder for each class."},
+                               {.name = "classes",
+                                .type = "list<string>",
+                                .help = "Folders in the order of their labels; "
+                                        "sorted by name without it."}} +
+                    FileParameters() + DecodeParameters() +
+                    PatchParameters("image") + Parameters{DataType()}};
+}
+
+std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {
+  return LoadImageFolder(ImageDataOf(params), params.Strings("classes"));
+}
+
+Component ImageFiles() {
+  return {.kind = "dataset",
+          .name = "ImageFiles",
+          .help = "PNG and JPEG images below a folder, without labels.",
+          .parameters = Parameters{{.name = "folder",
+                                    .type = "path",
+                                    .required = true,
+                                    .aliases = {"root"},
+                                    .help = "Holds the images."}} +
+                        FileParameters() + DecodeParameters() +
+                        PatchParameters("image") + Parameters{DataType()}};
+}
+
+std::shared_ptr<Dataset> MakeImageFiles(const Params& params) {
+  return LoadImageFiles(ImageDataOf(params));
+}
+
+Component DegradedImages() {
+  return {.kind = "dataset",
+          .name = "DegradedImages",
+          .aliases = {"SuperResolution"},
+          .help =
+              "High-resolution images (`target`), and low-resolution ones "
+              "made from them by bicubic resizing (`input`).",
+          .parameters =
+              Parameters{{.name = "folder",
+                          .type = "path",
+                          .required = true,
+                          .aliases = {"dataroot_gt"},
+                          .help = "Holds the high-resolution images."},
+                         {.name = "scale",
+                          .type = "int",
+                          .default_value = 2,
+                          .min = 1,
+                          .max = 16,
+                          .help = "How much smaller the input is."},
+                         {.name = "kernel",
+                          .type = "string",
+                          .default_value = "pillow",
+                          .choices = {"pillow", "matlab"},
+                          .help = "Whose bicubic: Pillow's resize or MATLAB's "
+                                  "imresize."}} +
+              FileParameters() + DecodeParameters() +
+              PatchParameters("high-resolution image, a multiple of scale")};
+}
+
+std::shared_ptr<Dataset> MakeDegradedImages(const Params& params) {
+  return LoadDegradedImages(FilesOf(params, "folder"),
+                            params.String("kernel") == "matlab"
+                                ? Resampling::kMatlabBicubic
+                                : Resampling::kPillowBicubic,
+                            PairOf(params));
+}
+
+Component PairedImages() {
+  return {.kind = "dataset",
+          .name = "PairedImages",
+          .help =
+              "Low-resolution images (`input`) and their high-resolution "
+              "versions (`target`), matched by name.",
+          .parameters =
+              Parameters{{.name = "low",
+                          .type = "path",
+                          .required = true,
+                          .aliases = {"dataroot_lq"},
+                          .help = "Folder of the low-resolution images."},
+                         {.name = "high",
+                          .type = "path",
+                          .required = true,
+                          .aliases = {"dataroot_gt"},
+                          .help = "Folder of the high-resolution images."},
+                         {.name = "low_suffix",
+                          .type = "string",
+                          .default_value = "",
+                          .help = "What low-resolution names have before the "
+                                  "extension, such as x2."},
+                         {.name = "scale",
+                          .type = "int",
+                          .min = 1,
+                          .help = "How much smaller the input is; that of the "
+                                  "first pair without it."}} +
+              FileParameters() + DecodeParameters() +
+              PatchParameters("high-resolution image, a multiple of scale")};
+}
+
+std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
+  ImageFileOptions low = FilesOf(params, "low");
+  ImageFileOptions high = low;
+  high.folder = params.String("high");
+  return LoadPairedImages(low, params.String("low_suffix"), high,
+                          PairOf(params));
+}
+
+}  // namespace
+
+std::vector<Entry<Dataset>> BuiltinImageDatasets() {
+  return {{DegradedImages(), MakeDegradedImages},
+          {ImageFiles(), MakeImageFiles},
+          {ImageFolder(), MakeImageFolder},
+          {PairedImages(), MakePairedImages}};
+}
+
+}  // namespace epochd::engine
