@@ -42,6 +42,19 @@ std::shared_ptr<Scheduler> BuildScheduler(const nlohmann::ordered_json& job) {
   return scope.MakeAs<Scheduler>(job, "experiment.lr_scheduler");
 }
 
+std::shared_ptr<Loss> BuildLoss(const nlohmann::json& job) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  return scope.MakeAs<Loss>(nlohmann::ordered_json(job), "experiment.loss");
+}
+
+std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  return scope.MakeAs<Metric>(nlohmann::ordered_json(job),
+                              "experiment.metrics");
+}
+
 std::string Path(const std::string& file) {
   const char* source = std::getenv("EPOCHD_TEST_SOURCE_DIR");
   return std::string(source == nullptr ? "." : source) + "/tests/golden/" +

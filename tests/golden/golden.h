@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "worker/engine/core/loss.h"
+#include "worker/engine/core/metric.h"
 #include "worker/engine/core/model.h"
 #include "worker/engine/core/optimizer.h"
 #include "worker/engine/core/scheduler.h"
@@ -35,6 +37,9 @@ void FillModel(Model& model);
 std::shared_ptr<Optimizer> BuildOptimizer(
     const nlohmann::ordered_json& job, const std::vector<NamedTensor>& targets);
 std::shared_ptr<Scheduler> BuildScheduler(const nlohmann::ordered_json& job);
+
+std::shared_ptr<Loss> BuildLoss(const nlohmann::json& job);
+std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job);
 
 std::vector<double> Values(const at::Tensor& tensor);
 

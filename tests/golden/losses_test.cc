@@ -5,6 +5,7 @@
 #include <torch/types.h>
 
 #include "tests/golden/golden.h"
+#include "worker/engine/loss/binary.h"
 #include "worker/engine/loss/cross_entropy.h"
 #include "worker/engine/loss/pointwise.h"
 #include "worker/engine/loss/ragan.h"

@@ -10,6 +10,12 @@
 
 namespace epochd::engine {
 
+// All of them.
 std::vector<Entry<Loss>> BuiltinLosses();
+
+// Its parts: of labels and of differences, of images, of GANs.
+std::vector<Entry<Loss>> BuiltinElementLosses();
+std::vector<Entry<Loss>> BuiltinImageLosses();
+std::vector<Entry<Loss>> BuiltinGanLosses();
 
 }  // namespace epochd::engine

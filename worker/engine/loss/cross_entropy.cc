@@ -3,25 +3,30 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <cmath>
 #include <string>
-#include <utility>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
+namespace {
 
-CrossEntropyLoss::CrossEntropyLoss(Options options)
-    : options_(std::move(options)) {
-  set_weight(options_.weight);
-  if (!options_.class_weights.empty()) {
-    class_weights_ = at::tensor(options_.class_weights, at::kDouble);
+// Keeps powers below 1 of something that may be 0 from an infinite gradient.
+constexpr double kLeastRest = 1e-12;
+
+}  // namespace
+
+ClassLoss::ClassLoss(const Common& common) : common_(common) {
+  set_weight(common_.weight);
+  if (!common_.class_weights.empty()) {
+    class_weights_ = at::tensor(common_.class_weights, at::kDouble);
   }
 }
 
-at::Tensor CrossEntropyLoss::Compute(const Batch& batch) const {
-  const auto [scores, target] = ClassScores(batch, options_.fields);
+at::Tensor ClassLoss::Compute(const Batch& batch) const {
+  const auto [scores, target] = ClassScores(batch, common_.fields);
   if (class_weights_.defined()) {
     if (class_weights_.size(0) != scores.size(1)) {
       throw Error(ErrorKind::kBadSpec,
@@ -34,18 +39,86 @@ at::Tensor CrossEntropyLoss::Compute(const Batch& batch) const {
       class_weights_ = class_weights_.to(scores.options());
     }
   }
-  const at::Tensor loss = at::cross_entropy_loss(
-      scores, target, class_weights_, at::Reduction::Mean,
-      options_.ignore_index, options_.label_smoothing);
-  if (target.dim() == scores.dim()) return loss;
+  Scored scored{scores, target, class_weights_, common_.ignore_index};
+  if (common_.weighing.empty() && common_.reduction == Reduction::kMean) {
+    const at::Tensor mean = Mean(scored);
+    if (mean.defined()) return mean;
+  }
+  std::vector<int64_t> shape = scores.sizes().vec();
+  shape.erase(shape.begin() + 1);
+  const at::Tensor weights =
+      WeightsOf(batch, common_.weighing, shape, scores.scalar_type());
+  if (weights.defined()) {
+    scored.scores = Blanked(scores, weights.unsqueeze(1));
+    scored.target =
+        scored.has_classes()
+            ? target.masked_fill(weights.eq(0), common_.ignore_index)
+            : Blanked(target, weights.unsqueeze(1));
+  }
+  const at::Tensor elements = Elements(scored);
+  if (common_.reduction != Reduction::kMean || !scored.has_classes()) {
+    return Reduce(elements, weights, common_.reduction);
+  }
+  const at::Tensor counts = scored.target.ne(common_.ignore_index);
+  at::Tensor total = counts.to(elements.scalar_type());
+  const at::Tensor own =
+      CountOf(scored, scored.target.masked_fill(counts.logical_not(), 0));
+  if (own.defined()) total = total * own;
+  if (weights.defined()) total = total * weights;
+  return SafeRatio((weights.defined() ? elements * weights : elements).sum(),
+                   total.sum());
+}
+
+at::Tensor CrossEntropyLoss::Elements(const Scored& scored) const {
+  return at::cross_entropy_loss(scored.scores, scored.target, scored.weights,
+                                at::Reduction::None, scored.ignore_index,
+                                label_smoothing_);
+}
+
+at::Tensor CrossEntropyLoss::Mean(const Scored& scored) const {
+  const auto& [scores, target, weights, ignore_index] = scored;
+  const at::Tensor loss =
+      at::cross_entropy_loss(scores, target, weights, at::Reduction::Mean,
+                             ignore_index, label_smoothing_);
+  if (!scored.has_classes()) return loss;
   // The mean over no label is 0 / 0; such a batch says nothing.
   if (!loss.is_cpu()) {
-    return at::where(target.ne(options_.ignore_index).any(), loss,
-                     at::zeros_like(loss));
+    return at::where(target.ne(ignore_index).any(), loss, at::zeros_like(loss));
   }
   const bool is_empty = std::isnan(ReadScalar(loss)) &&
-                        target.eq(options_.ignore_index).all().item<bool>();
+                        target.eq(ignore_index).all().item<bool>();
   return is_empty ? scores.sum() * 0 : loss;
+}
+
+at::Tensor CrossEntropyLoss::CountOf(const Scored& scored,
+                                     const at::Tensor& classes) const {
+  if (!scored.weights.defined()) return {};
+  return scored.weights.index({classes});
+}
+
+at::Tensor ClassFocalLoss::Elements(const Scored& scored) const {
+  const at::Tensor logs = at::log_softmax(scored.scores, 1);
+  // -(1 - p)^gamma log p, of one class or of all.
+  const auto focal = [this](const at::Tensor& log) {
+    if (gamma_ == 0) return -log;
+    return -log * (-at::expm1(log)).clamp_min(kLeastRest).pow(gamma_);
+  };
+  if (!scored.has_classes()) {
+    at::Tensor by_class = focal(logs) * scored.target;
+    if (scored.weights.defined()) {
+      std::vector<int64_t> shape(static_cast<size_t>(by_class.dim()), 1);
+      shape[1] = -1;
+      by_class = by_class * scored.weights.reshape(shape);
+    }
+    return by_class.sum(1);
+  }
+  const at::Tensor ignored = scored.target.eq(scored.ignore_index);
+  const at::Tensor classes = scored.target.masked_fill(ignored, 0);
+  at::Tensor elements = focal(logs.gather(1, classes.unsqueeze(1)).squeeze(1));
+  if (scored.weights.defined()) {
+    elements = elements * scored.weights.index({classes});
+  }
+  return elements.masked_fill(ignored, 0);
 }
 
 }  // namespace epochd::engine

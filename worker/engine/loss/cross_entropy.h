@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cross entropy of class scores (logits), as torch.nn.CrossEntropyLoss with
-// reduction "mean".
+// Losses of class scores (logits) [B, C, ...] against classes [B, ...] or class
+// probabilities [B, C, ...]. With p the softmax over classes and y the class:
+//
+//   CrossEntropy  -log p_y, as torch.nn.CrossEntropyLoss
+//   ClassFocal    -(1 - p_y)^gamma log p_y, as torch_ecg's FocalLoss of a
+//                 single label; of probabilities the sum over classes by share
+//
+// Masks and sample weights go with [B, ...]. A batch that has nothing to count
+// (all ignored) has a loss of 0.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,33 +19,88 @@
 
 #include "worker/engine/core/loss.h"
 #include "worker/engine/loss/fields.h"
+#include "worker/engine/loss/weighing.h"
 
 namespace epochd::engine {
 
-class CrossEntropyLoss : public Loss {
+class ClassLoss : public Loss {
  public:
-  struct Options {
+  struct Common {
     ComparedFields fields = {};
-    std::string name = "cross_entropy";
+    std::string name = {};
     double weight = 1.0;
-    // In [0, 1]: share of the target spread evenly over all classes.
-    double label_smoothing = 0.0;
-    // One weight per class; empty: all 1. The mean divides by the weights of
-    // the targets, as torch's does.
-    std::vector<double> class_weights;
+    // One weight per class; empty: all 1.
+    std::vector<double> class_weights = {};
     // Samples of this class do not count.
     int64_t ignore_index = -100;
+    Weighing weighing = {};
+    Reduction reduction = Reduction::kMean;
   };
 
-  explicit CrossEntropyLoss(Options options);
+  at::Tensor Compute(const Batch& batch) const final;
+  const std::string& name() const final { return common_.name; }
 
-  at::Tensor Compute(const Batch& batch) const override;
-  const std::string& name() const override { return options_.name; }
+ protected:
+  explicit ClassLoss(const Common& common);
+
+  struct Scored {
+    at::Tensor scores;   // [B, C, ...]
+    at::Tensor target;   // classes or probabilities
+    at::Tensor weights;  // of classes; undefined: all 1
+    int64_t ignore_index;
+    bool has_classes() const { return target.dim() != scores.dim(); }
+  };
+  // [B, ...]: 0 for ignored ones.
+  virtual at::Tensor Elements(const Scored& scored) const = 0;
+  // Their mean, where there is a kernel for it; undefined: there is none.
+  virtual at::Tensor Mean(const Scored& scored) const = 0;
+  // What each counts for in the mean, from class weights: [B, ...]; undefined:
+  // 1. Asked for targets that are classes, none of them ignored.
+  virtual at::Tensor CountOf(const Scored& scored,
+                             const at::Tensor& classes) const = 0;
 
  private:
-  Options options_;
+  const Common common_;
   // On the device of the last batch; undefined: no class weights.
   mutable at::Tensor class_weights_;
+};
+
+class CrossEntropyLoss : public ClassLoss {
+ public:
+  struct Options : Common {
+    Options() { name = "cross_entropy"; }
+    // In [0, 1]: share of the target spread evenly over all classes. The mean
+    // divides by the class weights of the targets, as torch's does.
+    double label_smoothing = 0.0;
+  };
+  explicit CrossEntropyLoss(const Options& options)
+      : ClassLoss(options), label_smoothing_(options.label_smoothing) {}
+
+ private:
+  at::Tensor Elements(const Scored& scored) const override;
+  at::Tensor Mean(const Scored& scored) const override;
+  at::Tensor CountOf(const Scored& scored,
+                     const at::Tensor& classes) const override;
+  const double label_smoothing_;
+};
+
+class ClassFocalLoss : public ClassLoss {
+ public:
+  struct Options : Common {
+    Options() { name = "class_focal"; }
+    // 0 or more. The mean does not divide by class weights.
+    double gamma = 2.0;
+  };
+  explicit ClassFocalLoss(const Options& options)
+      : ClassLoss(options), gamma_(options.gamma) {}
+
+ private:
+  at::Tensor Elements(const Scored& scored) const override;
+  at::Tensor Mean(const Scored&) const override { return {}; }
+  at::Tensor CountOf(const Scored&, const at::Tensor&) const override {
+    return {};
+  }
+  const double gamma_;
 };
 
 }  // namespace epochd::engine

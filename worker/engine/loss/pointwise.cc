@@ -4,59 +4,40 @@
 #include <ATen/ATen.h>
 
 namespace epochd::engine {
-namespace {
 
-at::Tensor Difference(const Batch& batch, const ComparedFields& fields) {
-  const auto [output, target] = SameShape(batch, fields);
-  const at::Tensor difference = output - target;
-  return difference.dim() == 0 ? difference.reshape({1}) : difference;
+at::Tensor MseLoss::Elements(const at::Tensor& output,
+                             const at::Tensor& target) const {
+  return at::mse_loss(output, target, at::Reduction::None);
 }
 
-}  // namespace
-
-MseLoss::MseLoss(Options options) : options_(std::move(options)) {
-  set_weight(options_.weight);
-}
-
-at::Tensor MseLoss::Compute(const Batch& batch) const {
-  const auto [output, target] = SameShape(batch, options_.fields);
+at::Tensor MseLoss::Mean(const at::Tensor& output,
+                         const at::Tensor& target) const {
   return at::mse_loss(output, target);
 }
 
-at::Tensor MseLoss::Residual(const Batch& batch) const {
-  return Difference(batch, options_.fields);
+at::Tensor L1Loss::Elements(const at::Tensor& output,
+                            const at::Tensor& target) const {
+  return at::l1_loss(output, target, at::Reduction::None);
 }
 
-L1Loss::L1Loss(Options options) : options_(std::move(options)) {
-  set_weight(options_.weight);
-}
-
-at::Tensor L1Loss::Compute(const Batch& batch) const {
-  const auto [output, target] = SameShape(batch, options_.fields);
+at::Tensor L1Loss::Mean(const at::Tensor& output,
+                        const at::Tensor& target) const {
   return at::l1_loss(output, target);
 }
 
-at::Tensor L1Loss::Residual(const Batch& batch) const {
-  return Difference(batch, options_.fields);
+at::Tensor CharbonnierLoss::Elements(const at::Tensor& output,
+                                     const at::Tensor& target) const {
+  return (output - target).square().add(epsilon_ * epsilon_).sqrt();
 }
 
-BceWithLogitsLoss::BceWithLogitsLoss(Options options)
-    : options_(std::move(options)) {
-  set_weight(options_.weight);
-  if (!options_.pos_weight.empty()) {
-    pos_weight_ = at::tensor(options_.pos_weight, at::kDouble);
-  }
+at::Tensor HuberLoss::Elements(const at::Tensor& output,
+                               const at::Tensor& target) const {
+  return at::huber_loss(output, target, at::Reduction::None, delta_);
 }
 
-at::Tensor BceWithLogitsLoss::Compute(const Batch& batch) const {
-  const auto [output, target] = SameShape(batch, options_.fields);
-  if (pos_weight_.defined() &&
-      (pos_weight_.device() != output.device() ||
-       pos_weight_.scalar_type() != output.scalar_type())) {
-    pos_weight_ = pos_weight_.to(output.options());
-  }
-  return at::binary_cross_entropy_with_logits(output, target, {}, pos_weight_,
-                                              at::Reduction::Mean);
+at::Tensor SmoothL1Loss::Elements(const at::Tensor& output,
+                                  const at::Tensor& target) const {
+  return at::smooth_l1_loss(output, target, at::Reduction::None, beta_);
 }
 
 }  // namespace epochd::engine

@@ -1,76 +1,98 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Losses that compare each element of the output with that of the target and
-// take the mean over all: mean squared error, mean absolute error, and binary
-// cross entropy of logits, as torch.nn's with reduction "mean".
+// Losses of the difference d of output and target, element by element, as
+// torch.nn's with reduction "mean":
+//
+//   MSE          d^2
+//   L1           |d|
+//   Charbonnier  sqrt(d^2 + epsilon^2)
+//   Huber        d^2 / 2 where |d| < delta, else delta (|d| - delta / 2)
+//   SmoothL1     d^2 / (2 beta) where |d| < beta, else |d| - beta / 2
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <string>
-#include <utility>
-#include <vector>
-
-#include "worker/engine/core/loss.h"
-#include "worker/engine/loss/fields.h"
+#include "worker/engine/loss/element_loss.h"
 
 namespace epochd::engine {
 
-class MseLoss : public Loss {
+class MseLoss : public ElementLoss {
  public:
-  struct Options {
-    ComparedFields fields = {};
-    std::string name = "mse";
-    double weight = 1.0;
+  struct Options : Common {
+    Options() { name = "mse"; }
   };
-
-  explicit MseLoss(Options options);
-
-  at::Tensor Compute(const Batch& batch) const override;
-  at::Tensor Residual(const Batch& batch) const override;
-  const std::string& name() const override { return options_.name; }
+  explicit MseLoss(const Options& options) : ElementLoss(options) {}
+  at::Tensor Residual(const Batch& batch) const override {
+    return Difference(batch);
+  }
 
  private:
-  Options options_;
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
+  at::Tensor Mean(const at::Tensor& output,
+                  const at::Tensor& target) const override;
 };
 
-class L1Loss : public Loss {
+class L1Loss : public ElementLoss {
  public:
-  struct Options {
-    ComparedFields fields = {};
-    std::string name = "l1";
-    double weight = 1.0;
+  struct Options : Common {
+    Options() { name = "l1"; }
   };
-
-  explicit L1Loss(Options options);
-
-  at::Tensor Compute(const Batch& batch) const override;
-  at::Tensor Residual(const Batch& batch) const override;
-  const std::string& name() const override { return options_.name; }
+  explicit L1Loss(const Options& options) : ElementLoss(options) {}
+  at::Tensor Residual(const Batch& batch) const override {
+    return Difference(batch);
+  }
 
  private:
-  Options options_;
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
+  at::Tensor Mean(const at::Tensor& output,
+                  const at::Tensor& target) const override;
 };
 
-class BceWithLogitsLoss : public Loss {
+class CharbonnierLoss : public ElementLoss {
  public:
-  struct Options {
-    ComparedFields fields = {};
-    std::string name = "bce_with_logits";
-    double weight = 1.0;
-    // Weight of positive targets, one or one per class; empty: 1.
-    std::vector<double> pos_weight;
+  struct Options : Common {
+    Options() { name = "charbonnier"; }
+    double epsilon = 1e-3;  // above 0
   };
-
-  explicit BceWithLogitsLoss(Options options);
-
-  at::Tensor Compute(const Batch& batch) const override;
-  const std::string& name() const override { return options_.name; }
+  explicit CharbonnierLoss(const Options& options)
+      : ElementLoss(options), epsilon_(options.epsilon) {}
 
  private:
-  Options options_;
-  // On the device of the last batch; undefined: none.
-  mutable at::Tensor pos_weight_;
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
+  const double epsilon_;
+};
+
+class HuberLoss : public ElementLoss {
+ public:
+  struct Options : Common {
+    Options() { name = "huber"; }
+    double delta = 1.0;  // above 0
+  };
+  explicit HuberLoss(const Options& options)
+      : ElementLoss(options), delta_(options.delta) {}
+
+ private:
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
+  const double delta_;
+};
+
+class SmoothL1Loss : public ElementLoss {
+ public:
+  struct Options : Common {
+    Options() { name = "smooth_l1"; }
+    double beta = 1.0;  // 0: L1
+  };
+  explicit SmoothL1Loss(const Options& options)
+      : ElementLoss(options), beta_(options.beta) {}
+
+ private:
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
+  const double beta_;
 };
 
 }  // namespace epochd::engine

@@ -3,31 +3,8 @@
 
 #include <ATen/ATen.h>
 
-#include <sstream>
-
-#include "worker/engine/core/error.h"
-#include "worker/engine/loss/fields.h"
-
 namespace epochd::engine {
 namespace {
-
-struct Scores {
-  at::Tensor real;
-  at::Tensor fake;
-};
-
-Scores ReadScores(const Batch& batch, const ScoreFields& fields) {
-  const at::Tensor& real = batch.At(fields.real);
-  const at::Tensor& fake = batch.At(fields.fake);
-  if (real.sizes() != fake.sizes()) {
-    std::ostringstream message;
-    message << "batch field \"" << fields.fake << "\": shape " << fake.sizes()
-            << " does not go with shape " << real.sizes() << " of \""
-            << fields.real << "\"; as many fake as real scores are accepted";
-    throw Error(ErrorKind::kTraining, message.str());
-  }
-  return {AtLeastFloat(real), AtLeastFloat(fake)};
-}
 
 // Gives minus the mean of bce(x, 1), x = left - right; bce(x, 0) = bce(-x, 1).
 // log_sigmoid keeps its precision at both ends and needs no target tensor.

@@ -16,14 +16,9 @@
 #include <utility>
 
 #include "worker/engine/core/loss.h"
+#include "worker/engine/loss/scores.h"
 
 namespace epochd::engine {
-
-// Names of the fields that hold the scores.
-struct ScoreFields {
-  std::string real = "score_real";
-  std::string fake = "score_fake";
-};
 
 class RaGanDiscriminatorLoss : public Loss {
  public:

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/loss/binary.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/cross_entropy.h"
 #include "worker/engine/loss/pointwise.h"
@@ -122,7 +123,9 @@ TEST(BuiltinLossesTest, TorchsNamesAreAliases) {
   for (const char* name :
        {"CrossEntropyLoss", "MSELoss", "L1Loss", "BCEWithLogitsLoss",
         "torch.nn.MSELoss", "srforge.loss.adversarial.RaGANGeneratorLoss",
-        "RaGANDiscriminatorLoss"}) {
+        "RaGANDiscriminatorLoss", "FocalLoss", "AsymmetricLoss",
+        "WeightedBCELoss", "MaskedBCEWithLogitsLoss",
+        "srforge.metrics.image.SSIM", "Charbonnier", "GANGeneratorLoss"}) {
     EXPECT_NE(catalogue.Find("loss", name), nullptr) << name;
   }
 }

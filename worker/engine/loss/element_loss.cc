@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/loss/element_loss.h"
+
+#include <ATen/ATen.h>
+
+namespace epochd::engine {
+
+at::Tensor ElementLoss::Compute(const Batch& batch) const {
+  const auto [output, target] = SameShape(batch, common_.fields);
+  const at::Tensor weights =
+      WeightsOf(batch, common_.weighing, output.sizes(), output.scalar_type());
+  if (!weights.defined() && common_.reduction == Reduction::kMean) {
+    return Mean(output, target);
+  }
+  return Reduce(Elements(Blanked(output, weights), Blanked(target, weights)),
+                weights, common_.reduction);
+}
+
+at::Tensor ElementLoss::Difference(const Batch& batch) const {
+  const auto [output, target] = SameShape(batch, common_.fields);
+  const at::Tensor weights =
+      WeightsOf(batch, common_.weighing, output.sizes(), output.scalar_type());
+  const at::Tensor difference =
+      Blanked(output, weights) - Blanked(target, weights);
+  return difference.dim() == 0 ? difference.reshape({1}) : difference;
+}
+
+}  // namespace epochd::engine
