@@ -354,7 +354,7 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
              .aliases = {"save_top_k"},
              .help = "best ones that are kept beside them; -1: all"},
             {.name = "monitor",
-             .type = "string",
+             .type = "score",
              .help = "score of the best, such as val/accuracy; the "
                      "experiment's by default"},
             {.name = "mode",

@@ -1,17 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/early_stopping.h"
 
+#include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
+
+#include <cmath>
+
+#include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/number.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
 
+namespace {
+
+constexpr char kBest[] = "hook.early_stopping.best.";
+
+}  // namespace
+
+const std::string& EarlyStopping::MetricName(
+    const engine::Trainer& trainer) const {
+  return options_.metric.empty() ? trainer.monitor().metric : options_.metric;
+}
+
 std::optional<double> EarlyStopping::Value(
     const engine::TrainerContext& context) {
-  const std::string& metric = options_.metric.empty()
-                                  ? context.trainer->monitor().metric
-                                  : options_.metric;
+  const std::string& metric = MetricName(*context.trainer);
   // Nothing new of a validation that was not.
   if (!metric.starts_with("train/") && !context.was_validated) return {};
   if (options_.metric.empty()) return context.monitored;
@@ -32,13 +49,112 @@ std::optional<double> EarlyStopping::Value(
 
 void EarlyStopping::AfterEpoch(engine::TrainerContext& context) {
   const std::optional<double> value = Value(context);
-  if (!value || !rule_.Observe(*value)) return;
+  if (!value) return;
+  if (options_.restore_best) KeepBest(context, *value);
+  if (!rule_.Observe(*value)) return;
   if (context.epoch + 1 < options_.min_epochs) return;
   context.stop = true;
-  context.stop_reason =
-      (options_.metric.empty() ? context.trainer->monitor().metric
-                               : options_.metric) +
-      " " + rule_.reason();
+  context.stop_reason = MetricName(*context.trainer) + " " + rule_.reason();
+}
+
+void EarlyStopping::KeepBest(const engine::TrainerContext& context,
+                             double value) {
+  const bool is_better =
+      !std::isnan(value) &&
+      (std::isnan(best_.value) ||
+       (rule_.options().higher_is_better ? value > best_.value
+                                         : value < best_.value));
+  if (!is_better) return;
+  const c10::NoGradGuard no_grad;
+  best_.value = value;
+  best_.epoch = context.epoch;
+  best_.scores = context.scores;
+  best_.weights.clear();
+  engine::Model& model = context.trainer->model();
+  for (const auto& tensors : {model.Parameters(), model.Buffers()}) {
+    for (const engine::NamedTensor& each : tensors) {
+      best_.weights.push_back(
+          {each.name, each.tensor.detach().to(at::kCPU, /*non_blocking=*/false,
+                                              /*copy=*/true)});
+    }
+  }
+}
+
+void EarlyStopping::RestoreBest(engine::TrainerContext& context) {
+  if (best_.weights.empty()) return;
+  engine::LoadModel(context.trainer->model(), std::exchange(best_.weights, {}));
+  // What is saved from now on is of these weights.
+  context.scores = best_.scores;
+  if (options_.metric.empty()) context.monitored = best_.value;
+  context.trainer->events().Notice(
+      "info", "EarlyStopping: the weights are those of epoch " +
+                  std::to_string(best_.epoch + 1) + ", the best by " +
+                  MetricName(*context.trainer));
+}
+
+void EarlyStopping::AttachRestoring(engine::Trainer& trainer) {
+  // Before what saves.
+  trainer.on_epoch_committed.Bind(
+      [this](engine::TrainerContext& context) {
+        if (context.ending && !context.trainer->is_stopping()) {
+          RestoreBest(context);
+        }
+      },
+      engine::kHighestPriority);
+  trainer.on_training_ended.Bind(
+      [this](engine::TrainerContext& context) { RestoreBest(context); },
+      engine::kHighestPriority);
+  trainer.on_before_save.Bind([this](engine::SnapshotContext& context) {
+    for (const engine::NamedTensor& each : best_.weights) {
+      context.snapshot->state.push_back({kBest + each.name, each.tensor});
+    }
+  });
+  trainer.on_after_load.Bind([this](engine::SnapshotContext& context) {
+    best_.weights.clear();
+    std::erase_if(context.snapshot->state, [this](auto& each) {
+      if (!each.name.starts_with(kBest)) return false;
+      best_.weights.push_back(
+          {each.name.substr(sizeof(kBest) - 1), each.tensor.clone()});
+      return true;
+    });
+  });
+}
+
+void EarlyStopping::Setup(engine::Trainer& trainer) {
+  if (!options_.restore_best) return;
+  for (const char* other : {"EMA", "SWA"}) {
+    if (!trainer.HasHook(other)) continue;
+    throw engine::Error(engine::ErrorKind::kBadSpec,
+                        std::string("EarlyStopping: restore_best beside ") +
+                            other +
+                            ", whose averages are what was measured; the best "
+                            "checkpoint holds them");
+  }
+}
+
+nlohmann::ordered_json EarlyStopping::State() const {
+  nlohmann::ordered_json state = rule_.State();
+  if (best_.weights.empty()) return state;
+  auto scores = nlohmann::ordered_json::object();
+  for (const auto& [name, value] : best_.scores) {
+    scores[name] = engine::FromNumber(value);
+  }
+  state["best_weights"] = {{"value", engine::FromNumber(best_.value)},
+                           {"epoch", best_.epoch},
+                           {"scores", std::move(scores)}};
+  return state;
+}
+
+void EarlyStopping::LoadState(const nlohmann::ordered_json& state) {
+  rule_.LoadState(state);
+  const auto best = state.find("best_weights");
+  if (best == state.end() || !options_.restore_best) return;
+  best_.value = engine::ToNumber(best->at("value"));
+  best_.epoch = best->at("epoch").get<int64_t>();
+  best_.scores.clear();
+  for (const auto& [name, value] : best->at("scores").items()) {
+    best_.scores.emplace_back(name, engine::ToNumber(value));
+  }
 }
 
 void EarlyStopping::AttachToTrainer(engine::Trainer& trainer) {
@@ -50,6 +166,7 @@ void EarlyStopping::AttachToTrainer(engine::Trainer& trainer) {
   if (options_.every_steps) return;
   trainer.on_stop_check.Bind(
       [this](engine::TrainerContext& context) { AfterEpoch(context); });
+  if (options_.restore_best) AttachRestoring(trainer);
 }
 
 void EarlyStopping::AttachToTraining(engine::TrainingRunner& runner) {
@@ -59,9 +176,12 @@ void EarlyStopping::AttachToTraining(engine::TrainingRunner& runner) {
         context.step % *options_.every_steps != 0) {
       return;
     }
-    if (rule_.Observe(context.loss.item<double>()) &&
+    if (rule_.Observe(engine::ReadScalar(context.loss)) &&
         context.epoch + 1 >= options_.min_epochs) {
       context.stop = true;
+      if (context.stop_reason.empty()) {
+        context.stop_reason = options_.metric + " " + rule_.reason();
+      }
     }
   });
 }
@@ -105,6 +225,7 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
       params.OptionalString("mode").value_or("min") == "max";
   options.min_epochs = params.Int("min_epochs");
   options.strict = params.Bool("strict");
+  options.restore_best = params.Bool("restore_best");
   const std::string text = params.String("every");
   const auto every = catalogue::ParseEvery(text);
   if (!every || every->seconds || every->epochs.value_or(1) != 1) {
@@ -115,6 +236,11 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
       options.metric != "train/loss") {
     params.Fail("metric", "\"" + options.metric +
                               "\" is not known at a step; train/loss is");
+  }
+  if (every->steps && options.restore_best) {
+    params.Fail("restore_best",
+                "true, but the loss of one step says little of its weights; "
+                "every: 1 epoch is accepted with it");
   }
   if (every->steps && options.metric.empty()) options.metric = "train/loss";
   return options;
@@ -145,7 +271,7 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                  .help = "a gain, or a tolerance, by the rule; 0, and 0.1 for "
                          "mmengine"},
                 {.name = "metric",
-                 .type = "string",
+                 .type = "score",
                  .help = "score looked at; experiment.monitor by default"},
                 {.name = "mode",
                  .type = "string",
@@ -170,6 +296,12 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                 {.name = "baseline",
                  .type = "float",
                  .help = "what must be beaten to wait anew (keras)"},
+                {.name = "restore_best",
+                 .type = "bool",
+                 .default_value = false,
+                 .aliases = {"restore_best_weights"},
+                 .help = "when the training is done, the model and the last "
+                         "checkpoint have the weights of the best value"},
                 {.name = "strict",
                  .type = "bool",
                  .default_value = false,

@@ -4,10 +4,18 @@
 // the systems (stop_rule.h). It looks where the score was measured: at ends of
 // epochs with a validation, or at every n-th step at the step's own loss.
 // Epochs without a new value are passed over.
+//
+// With restore_best the model has, when the training ended, the weights and
+// buffers that it had at the best value, and so has the last checkpoint. Until
+// then they are kept on the host, and in checkpoints.
 #pragma once
 
+#include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "hooks/stop_rule.h"
 #include "worker/engine/hook/context.h"
@@ -28,6 +36,8 @@ class EarlyStopping : public engine::Hook {
     int64_t min_epochs = 0;
     // A score that is not measured is an error; else a warning, once.
     bool strict = false;
+    // Weights of the best epoch at the end; by epochs only.
+    bool restore_best = false;
   };
   explicit EarlyStopping(Options options)
       : options_(std::move(options)), rule_(options_.rule) {}
@@ -35,10 +45,9 @@ class EarlyStopping : public engine::Hook {
   const char* name() const override { return "EarlyStopping"; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
-  nlohmann::ordered_json State() const override { return rule_.State(); }
-  void LoadState(const nlohmann::ordered_json& state) override {
-    rule_.LoadState(state);
-  }
+  void Setup(engine::Trainer& trainer) override;
+  nlohmann::ordered_json State() const override;
+  void LoadState(const nlohmann::ordered_json& state) override;
 
   const StopRule& rule() const { return rule_; }
 
@@ -46,10 +55,25 @@ class EarlyStopping : public engine::Hook {
   void AfterEpoch(engine::TrainerContext& context);
   // The score that is looked at; nothing: it was not measured.
   std::optional<double> Value(const engine::TrainerContext& context);
+  const std::string& MetricName(const engine::Trainer& trainer) const;
+  void AttachRestoring(engine::Trainer& trainer);
+  // Keeps the weights when the value is the best so far.
+  void KeepBest(const engine::TrainerContext& context, double value);
+  // Once: gives the model the best weights, and the context their scores.
+  void RestoreBest(engine::TrainerContext& context);
 
   const Options options_;
   StopRule rule_;
   bool warned_ = false;
+
+  // Of the best value; empty weights: there was none, or they are restored.
+  struct Best {
+    double value = std::numeric_limits<double>::quiet_NaN();
+    int64_t epoch = -1;
+    engine::Scores scores{};
+    std::vector<engine::NamedTensor> weights{};
+  };
+  Best best_;
 };
 
 engine::Entry<engine::Hook> EarlyStoppingEntry();

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/nan_guard.h"
 
-#include <ATen/ATen.h>
-
 #include <cmath>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
@@ -13,7 +12,8 @@
 namespace epochd::hooks {
 
 void NanGuard::SeeLoss(const engine::RunnerContext& context) {
-  if (context.loss.defined() && !std::isfinite(context.loss.item<double>())) {
+  if (context.loss.defined() &&
+      !std::isfinite(engine::ReadScalar(context.loss))) {
     loss_is_odd_ = true;
   }
 }
@@ -22,8 +22,7 @@ void NanGuard::SeeGradients(engine::RunnerContext& context,
                             engine::Update& update) {
   const bool loss_was_odd = std::exchange(loss_is_odd_, false);
   const bool has_scaler = update.options().scaler.has_value();
-  if (std::isfinite(update.Norm().item<double>()) ||
-      (has_scaler && !loss_was_odd)) {
+  if ((has_scaler && !loss_was_odd) || update.FindNonFinite().empty()) {
     in_a_row_ = 0;
     return;
   }

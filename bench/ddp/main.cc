@@ -3,12 +3,15 @@
 // Training on several ranks over Gloo on this machine: the engine beside the
 // least that somebody writes with c10d (a Reducer around a torch::nn model and
 // torch::optim::SGD), in turns, in the same processes. Prints a line
-// `RESULT {...}` for each: microseconds per step on rank 0, median of rounds.
+// `RESULT {...}`: of each, microseconds per step on rank 0 by the clock and of
+// all of its threads' CPU time, which other programs disturb less, and page
+// faults; medians of rounds.
 //
 //   ddp_bench [ranks] [steps] [hidden]
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 #include <arpa/inet.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <torch/nn/functional/loss.h>
@@ -58,24 +61,47 @@ struct Data {
   at::Tensor target;
 };
 
-// Times `steps` steps once it has seen the warm ones.
+// What steps took, in all.
+struct Cost {
+  double wall_us = 0;
+  double cpu_us = 0;
+  double faults = 0;
+};
+
+Cost Now() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  const auto micros = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) * 1e6 +
+           static_cast<double>(time.tv_usec);
+  };
+  return {
+      std::chrono::duration<double, std::micro>(Clock::now().time_since_epoch())
+          .count(),
+      micros(usage.ru_utime) + micros(usage.ru_stime),
+      static_cast<double>(usage.ru_minflt)};
+}
+
+// Measures `steps` steps once it has seen the warm ones.
 class StepClock {
  public:
   explicit StepClock(int64_t steps) : steps_(steps) {}
   void Tick() {
-    if (++seen_ == kWarm + 1) began_ = Clock::now();
-    if (seen_ == kWarm + steps_ + 1) ended_ = Clock::now();
+    if (++seen_ == kWarm + 1) began_ = Now();
+    if (seen_ == kWarm + steps_ + 1) ended_ = Now();
   }
-  double Microseconds() const {
-    return std::chrono::duration<double, std::micro>(ended_ - began_).count() /
-           static_cast<double>(steps_);
+  Cost PerStep() const {
+    const auto steps = static_cast<double>(steps_);
+    return {(ended_.wall_us - began_.wall_us) / steps,
+            (ended_.cpu_us - began_.cpu_us) / steps,
+            (ended_.faults - began_.faults) / steps};
   }
 
  private:
   const int64_t steps_;
   int64_t seen_ = 0;
-  Clock::time_point began_;
-  Clock::time_point ended_;
+  Cost began_;
+  Cost ended_;
 };
 
 class ReadySource : public engine::BatchSource {
@@ -98,8 +124,8 @@ class ReadySource : public engine::BatchSource {
   int64_t next_ = 0;
 };
 
-double Engine(engine::Communicator& communicator, const Options& options,
-              const Data& data) {
+Cost Engine(engine::Communicator& communicator, const Options& options,
+            const Data& data) {
   engine::Trainer::Parts parts;
   parts.model = engine::MakeMlp({.fields = {},
                                  .in_features = kFeatures,
@@ -125,11 +151,11 @@ double Engine(engine::Communicator& communicator, const Options& options,
       {.communicator = &communicator, .events = &nobody, .output_dir = ""});
   trainer.Start();
   trainer.Run();
-  return clock.Microseconds();
+  return clock.PerStep();
 }
 
-double Bare(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
-            const Options& options, const Data& data) {
+Cost Bare(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
+          const Options& options, const Data& data) {
   torch::nn::Sequential net;
   net->push_back(torch::nn::Linear(kFeatures, options.hidden));
   net->push_back(torch::nn::ReLU());
@@ -164,10 +190,12 @@ double Bare(const c10::intrusive_ptr<c10d::ProcessGroup>& group,
     sgd.step();
   }
   reducer->remove_autograd_hooks();
-  return clock.Microseconds();
+  return clock.PerStep();
 }
 
-double Median(std::vector<double> values) {
+double Median(const std::vector<Cost>& costs, double Cost::*what) {
+  std::vector<double> values;
+  for (const Cost& cost : costs) values.push_back(cost.*what);
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
@@ -185,8 +213,8 @@ int RunRank(const Options& options, int rank, int listen_fd, uint16_t port) {
   at::manual_seed(static_cast<uint64_t>(rank));
   const Data data{at::randn({kBatch, kFeatures}),
                   at::randint(kClasses, {kBatch}, at::kLong)};
-  std::vector<double> bare;
-  std::vector<double> engine;
+  std::vector<Cost> bare;
+  std::vector<Cost> engine;
   for (int round = 0; round < kRounds; ++round) {
     communicator.Barrier();
     bare.push_back(Bare(group, options, data));
@@ -194,11 +222,19 @@ int RunRank(const Options& options, int rank, int listen_fd, uint16_t port) {
     engine.push_back(Engine(communicator, options, data));
   }
   if (rank == 0) {
-    std::printf(
-        "RESULT {\"ranks\": %d, \"hidden\": %lld, \"bare_us\": %.1f, "
-        "\"epochd_us\": %.1f, \"ratio\": %.3f}\n",
-        options.ranks, static_cast<long long>(options.hidden), Median(bare),
-        Median(engine), Median(engine) / Median(bare));
+    std::printf("RESULT {\"ranks\": %d, \"hidden\": %lld", options.ranks,
+                static_cast<long long>(options.hidden));
+    const auto print = [&](const char* name, double Cost::*what) {
+      const double ours = Median(engine, what);
+      const double theirs = Median(bare, what);
+      std::printf(", \"bare_%s\": %.1f, \"epochd_%s\": %.1f", name, theirs,
+                  name, ours);
+      if (theirs > 0) std::printf(", \"%s_ratio\": %.3f", name, ours / theirs);
+    };
+    print("us", &Cost::wall_us);
+    print("cpu_us", &Cost::cpu_us);
+    print("faults", &Cost::faults);
+    std::printf("}\n");
     std::fflush(stdout);
   }
   communicator.Barrier();

@@ -5,16 +5,19 @@
 
 #include <optional>
 
+#include "bench/loop/network.h"
 #include "bench/loop/raw_loop.h"
 #include "hooks/builtin.h"
 #include "hooks/checkpoint_saver.h"
 #include "hooks/metric_logger.h"
 #include "hooks/progress_reporter.h"
 #include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/core/allocator.h"
 #include "worker/engine/dist/single.h"
 #include "worker/engine/loop/training_runner.h"
 #include "worker/engine/loss/cross_entropy.h"
 #include "worker/engine/model/mlp.h"
+#include "worker/engine/model/module_model.h"
 #include "worker/engine/optim/sgd.h"
 #include "worker/engine/registry/builtin.h"
 #include "worker/engine/registry/experiment.h"
@@ -43,9 +46,10 @@ class ClockHook : public engine::Hook {
 // Hands out batches that were cut beforehand.
 class ReadySource : public engine::BatchSource {
  public:
-  ReadySource(const Data& data, int64_t num_batches) {
-    for (int64_t i = 0; i < num_batches; ++i) {
-      const Data rows = ReadyBatch(data, i);
+  ReadySource(const Workload& workload, const Data& data)
+      : batch_size_(workload.batch_size) {
+    for (int64_t i = 0; i < workload.NumBatches(); ++i) {
+      const Data rows = ReadyBatch(workload, data, i);
       ready_.push_back({{"input", rows.input}, {"target", rows.target}});
     }
   }
@@ -60,10 +64,11 @@ class ReadySource : public engine::BatchSource {
   int64_t NumBatches() const override {
     return static_cast<int64_t>(ready_.size());
   }
-  int64_t NumSamples() const override { return NumBatches() * BatchSize(); }
-  int64_t BatchSize() const override { return Workload::kBatchSize; }
+  int64_t NumSamples() const override { return NumBatches() * batch_size_; }
+  int64_t BatchSize() const override { return batch_size_; }
 
  private:
+  const int64_t batch_size_;
   std::vector<engine::Batch> ready_;
   size_t next_ = 0;
 };
@@ -83,12 +88,27 @@ class FileSink : public engine::EventSink {
   link::EventWriter writer_;
 };
 
-std::vector<NamedTensor> StartingWeights() {
+std::vector<NamedTensor> StartingWeights(Workload::Model model) {
   std::vector<NamedTensor> weights;
-  for (auto& [name, tensor] : InitialWeights()) {
+  for (auto& [name, tensor] : InitialWeights(model)) {
     weights.push_back({name, tensor});
   }
   return weights;
+}
+
+std::shared_ptr<engine::Model> MakeModel(Workload::Model model) {
+  if (model == Workload::Model::kMlp) {
+    return engine::MakeMlp({.fields = {},
+                            .in_features = Workload::kFeatures,
+                            .hidden = {Workload::kHidden, Workload::kHidden},
+                            .out_features = Workload::kClasses});
+  }
+  std::shared_ptr<Network> network = MakeNetwork(model);
+  Network* const called = network.get();
+  return std::make_shared<engine::ModuleModel>(
+      std::move(network),
+      [called](const at::Tensor& input) { return called->Forward(input); },
+      engine::ModelFields());
 }
 
 // By hand, as a job cannot name batches that are in memory.
@@ -96,12 +116,10 @@ std::unique_ptr<Trainer> MakeOnReadyBatches(
     const Workload& workload, const Data& data,
     const engine::RunEnvironment& environment) {
   Trainer::Parts parts;
-  parts.model =
-      engine::MakeMlp({.fields = {},
-                       .in_features = Workload::kFeatures,
-                       .hidden = {Workload::kHidden, Workload::kHidden},
-                       .out_features = Workload::kClasses});
-  engine::LoadModel(*parts.model, StartingWeights());
+  parts.model = MakeModel(workload.model);
+  if (workload.model == Workload::Model::kMlp) {
+    engine::LoadModel(*parts.model, StartingWeights(workload.model));
+  }
   parts.training_runner = std::make_shared<engine::TrainingRunner>(
       std::make_shared<engine::Sgd>(
           parts.model->Parameters(),
@@ -109,7 +127,7 @@ std::unique_ptr<Trainer> MakeOnReadyBatches(
                                .momentum = Workload::kMomentum}),
       engine::TrainingRunner::Options());
   parts.validation_runner = std::make_shared<engine::ValidationRunner>();
-  parts.train = std::make_unique<ReadySource>(data, workload.NumBatches());
+  parts.train = std::make_unique<ReadySource>(workload, data);
   parts.criterion =
       engine::Criterion({std::make_shared<engine::CrossEntropyLoss>(
           engine::CrossEntropyLoss::Options())});
@@ -119,13 +137,13 @@ std::unique_ptr<Trainer> MakeOnReadyBatches(
 
 // As a job file describes it.
 std::unique_ptr<Trainer> MakeFromSpec(
-    const Data& data, int threads, const std::string& folder,
-    const engine::RunEnvironment& environment) {
+    const Workload& workload, const Data& data, int threads,
+    const std::string& folder, const engine::RunEnvironment& environment) {
   const std::string data_file = folder + "/data.safetensors";
   const std::string weights_file = folder + "/initial.safetensors";
   engine::WriteSafetensors(data_file,
                            {{"input", data.input}, {"target", data.target}});
-  engine::WriteSafetensors(weights_file, StartingWeights());
+  engine::WriteSafetensors(weights_file, StartingWeights(workload.model));
   const Json experiment = {
       {"model",
        {{"type", "MLP"},
@@ -137,7 +155,7 @@ std::unique_ptr<Trainer> MakeFromSpec(
        {{"train",
          {{"type", "TensorFile"},
           {"file", data_file},
-          {"batch_size", Workload::kBatchSize},
+          {"batch_size", workload.batch_size},
           {"threads", threads}}}}},
       {"loss", {{"type", "CrossEntropy"}}},
       {"optimizer",
@@ -158,6 +176,8 @@ std::unique_ptr<Trainer> MakeFromSpec(
 
 Result RunEpochdLoop(const Workload& workload, const Data& data,
                      Batches batches, bool shipped, const std::string& folder) {
+  // As the trainer program does.
+  engine::KeepFreedMemory();
   engine::NullSink nobody;
   std::optional<FileSink> file;
   if (shipped) file.emplace(folder + "/events.jsonl");
@@ -169,8 +189,8 @@ Result RunEpochdLoop(const Workload& workload, const Data& data,
   const std::unique_ptr<Trainer> trainer =
       batches == Batches::kReady
           ? MakeOnReadyBatches(workload, data, environment)
-          : MakeFromSpec(data, batches == Batches::kThread ? 1 : 0, folder,
-                         environment);
+          : MakeFromSpec(workload, data, batches == Batches::kThread ? 1 : 0,
+                         folder, environment);
   StepClock clock(workload);
   trainer->AddHook(std::make_shared<ClockHook>(clock));
   if (shipped) {
@@ -184,8 +204,7 @@ Result RunEpochdLoop(const Workload& workload, const Data& data,
   trainer->Start();
   trainer->Run();
 
-  Result result;
-  result.microseconds = clock.MicrosecondsPerStep();
+  Result result = clock.PerStep();
   for (const NamedTensor& each : trainer->model().Parameters()) {
     result.weights.push_back(each.tensor);
   }

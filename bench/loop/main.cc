@@ -2,7 +2,7 @@
 //
 // Runs one loop once and prints a line `RESULT {...}`; run.py runs them all.
 //
-//   loop_bench raw|fused|epochd|shipped ready|loader|thread [steps]
+//   loop_bench raw|fused|epochd|shipped ready|loader|thread [mlp|cnn] [steps]
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 
@@ -46,9 +46,10 @@ double ResidentMebibytes() {
   return resident * 4096 / (1 << 20);
 }
 
-int Run(std::string_view loop, std::string_view source, int64_t steps) {
+int Run(std::string_view loop, std::string_view source, Workload::Model model,
+        int64_t steps) {
   at::set_num_threads(1);
-  Workload workload;
+  Workload workload = Workload::Of(model);
   if (steps > 0) workload.steps = steps;
   const Batches batches = source == "ready"    ? Batches::kReady
                           : source == "thread" ? Batches::kThread
@@ -60,9 +61,11 @@ int Run(std::string_view loop, std::string_view source, int64_t steps) {
       by_hand ? RunRawLoop(workload, data, batches, loop == "fused")
               : RunEpochdLoop(workload, data, batches, loop == "shipped",
                               scratch.path());
-  std::printf("RESULT {\"us\": %.4f, \"checksum\": %.17g, \"VmRSS\": %.1f}\n",
-              result.microseconds, Checksum(result.weights),
-              ResidentMebibytes());
+  std::printf(
+      "RESULT {\"us\": %.4f, \"checksum\": %.17g, \"faults\": %.1f, "
+      "\"VmRSS\": %.1f}\n",
+      result.microseconds, Checksum(result.weights), result.faults,
+      ResidentMebibytes());
   return 0;
 }
 
@@ -70,16 +73,29 @@ int Run(std::string_view loop, std::string_view source, int64_t steps) {
 }  // namespace epochd::bench
 
 int main(int argc, char** argv) {
+  using epochd::bench::Workload;
   if (argc < 3) {
-    std::fprintf(
-        stderr,
-        "usage: %s raw|fused|epochd|shipped ready|loader|thread [steps]\n",
-        argv[0]);
+    std::fprintf(stderr,
+                 "usage: %s raw|fused|epochd|shipped ready|loader|thread "
+                 "[mlp|cnn] [steps]\n",
+                 argv[0]);
+    return 2;
+  }
+  Workload::Model model = Workload::Model::kMlp;
+  int64_t steps = 0;
+  for (int i = 3; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "cnn") {
+      model = Workload::Model::kCnn;
+    } else {
+      steps = std::atoll(argv[i]);
+    }
+  }
+  if (model == Workload::Model::kCnn && std::string_view(argv[2]) != "ready") {
+    std::fprintf(stderr, "%s: the cnn takes ready batches only\n", argv[0]);
     return 2;
   }
   try {
-    return epochd::bench::Run(argv[1], argv[2],
-                              argc > 3 ? std::atoll(argv[3]) : 0);
+    return epochd::bench::Run(argv[1], argv[2], model, steps);
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", argv[0], error.what());
     return 1;

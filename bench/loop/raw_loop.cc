@@ -4,39 +4,12 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 #include <torch/nn/functional/loss.h>
-#include <torch/nn/module.h>
-#include <torch/nn/modules/activation.h>
-#include <torch/nn/modules/container/sequential.h>
-#include <torch/nn/modules/linear.h>
 #include <torch/optim/sgd.h>
+
+#include "bench/loop/network.h"
 
 namespace epochd::bench {
 namespace {
-
-class Network : public torch::nn::Module {
- public:
-  Network() {
-    // One by one: as arguments of one call the layers would draw their
-    // weights in no certain order.
-    torch::nn::Sequential layers;
-    layers->push_back(
-        torch::nn::Linear(Workload::kFeatures, Workload::kHidden));
-    layers->push_back(torch::nn::ReLU());
-    layers->push_back(torch::nn::Linear(Workload::kHidden, Workload::kHidden));
-    layers->push_back(torch::nn::ReLU());
-    layers->push_back(torch::nn::Linear(Workload::kHidden, Workload::kClasses));
-    net_ = register_module("net", layers);
-  }
-  at::Tensor Forward(const at::Tensor& input) { return net_->forward(input); }
-
- private:
-  torch::nn::Sequential net_{nullptr};
-};
-
-std::shared_ptr<Network> MakeNetwork() {
-  at::manual_seed(0);
-  return std::make_shared<Network>();
-}
 
 // SGD by ATen's fused kernel, and nothing around it.
 class FusedSgd {
@@ -87,25 +60,27 @@ Result Train(const Workload& workload, const Data& data, Batches batches,
   if (batches == Batches::kReady) {
     std::vector<Data> ready;
     for (int64_t i = 0; i < workload.NumBatches(); ++i) {
-      ready.push_back(ReadyBatch(data, i));
+      ready.push_back(ReadyBatch(workload, data, i));
     }
     for (const Data& batch : ready) step(batch.input, batch.target);
   } else {
     const at::Tensor order = at::arange(data.input.size(0), at::kLong);
     for (int64_t i = 0; i < workload.NumBatches(); ++i) {
-      const at::Tensor rows = order.slice(0, i * Workload::kBatchSize,
-                                          (i + 1) * Workload::kBatchSize);
+      const at::Tensor rows = order.slice(0, i * workload.batch_size,
+                                          (i + 1) * workload.batch_size);
       step(data.input.index_select(0, rows), data.target.index_select(0, rows));
     }
   }
-  return {clock.MicrosecondsPerStep(), network.parameters()};
+  Result result = clock.PerStep();
+  result.weights = network.parameters();
+  return result;
 }
 
 }  // namespace
 
-NamedWeights InitialWeights() {
+NamedWeights InitialWeights(Workload::Model model) {
   NamedWeights weights;
-  for (const auto& item : MakeNetwork()->named_parameters()) {
+  for (const auto& item : MakeNetwork(model)->named_parameters()) {
     weights.emplace_back(item.key(), item.value().detach());
   }
   return weights;
@@ -113,7 +88,7 @@ NamedWeights InitialWeights() {
 
 Result RunRawLoop(const Workload& workload, const Data& data, Batches batches,
                   bool fused) {
-  const std::shared_ptr<Network> network = MakeNetwork();
+  const std::shared_ptr<Network> network = MakeNetwork(workload.model);
   if (fused) {
     return Train(workload, data, batches, *network,
                  FusedSgd(network->parameters()));

@@ -9,7 +9,7 @@
 namespace epochd::bench {
 
 // Weights that every loop starts from, by name.
-NamedWeights InitialWeights();
+NamedWeights InitialWeights(Workload::Model model);
 
 // `fused`: the update is one call of ATen's fused kernel, as the engine's is,
 // in place of torch::optim::SGD. The two round differently.

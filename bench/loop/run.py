@@ -7,9 +7,10 @@
 
 --python: an interpreter that has torch, for raw_loop.py and the peers. --peers
 (or EPOCHD_PEERS): a folder with scripts b_*.py of other frameworks that take
-`A list|dl ...` and print a line `RESULT {"us": ..., "checksum": ...}` for the
-same training. Each round runs every loop once; medians are over rounds. Prints
-a Markdown table.
+`A|B list|dl ...` and print a line `RESULT {"us": ..., "checksum": ...}` for the
+same training (A: the MLP, B: the CNN). Each round runs every loop once; medians
+are over rounds. --only: kinds of batches, such as `ready` or `CNN`. Prints a
+Markdown table.
 """
 
 import argparse
@@ -34,6 +35,10 @@ OURS = [
     ('**epochd**', 'loader', ['epochd', 'loader']),
     ('**epochd**, hooks of every job', 'loader', ['shipped', 'loader']),
     ('**epochd**, one loader thread', 'loader', ['epochd', 'thread']),
+    ('LibTorch by hand', 'CNN', ['raw', 'ready', 'cnn']),
+    ('LibTorch by hand, fused SGD', 'CNN', ['fused', 'ready', 'cnn']),
+    ('**epochd**', 'CNN', ['epochd', 'ready', 'cnn']),
+    ('**epochd**, hooks of every job', 'CNN', ['shipped', 'ready', 'cnn']),
 ]
 # name, batches, script, arguments
 PEERS = [
@@ -54,6 +59,10 @@ PEERS = [
     ('Lightning, all off', 'ready', 'b_lightning.py', ['A', 'list', 'off']),
     ('Lightning, defaults', 'ready', 'b_lightning.py', ['A', 'list', 'on']),
     ('Lightning, all off', 'loader', 'b_lightning.py', ['A', 'dl', 'off']),
+    ('Python PyTorch by hand', 'CNN', 'b_raw.py', ['B', 'list']),
+    ('torch_ecg, no loggers', 'CNN', 'b_ecg.py', ['B', 'list', 'off']),
+    ('MMEngine, no hooks', 'CNN', 'b_mmengine.py', ['B', 'list', 'off']),
+    ('SR-Forge, no checks', 'CNN', 'b_srforge.py', ['B', 'list', 'noanom']),
 ]
 
 
@@ -72,11 +81,13 @@ def loops(options):
                 found.append((name, batches,
                               [options.python, script, *arguments],
                               options.peers))
-    return found
+    return [each for each in found
+            if not options.only or each[1] in options.only]
 
 
 def run(command, folder, steps):
-    if steps:
+    # The CNN's step is some hundred times as long.
+    if steps and not {'cnn', 'B'} & set(command):
         command = [*command, str(steps)]
     environment = dict(os.environ, OMP_NUM_THREADS='1',
                        PYTHONWARNINGS='ignore', PYTHONDONTWRITEBYTECODE='1')
@@ -100,7 +111,9 @@ def weights_word(rows, sums):
         # Peers print 10 digits behind the point, or all.
         if abs(mine - theirs) <= 1e-10:
             return who
-    first = next(iter(sums.values()))
+    first = next(iter(sums.values()), None)
+    if first is None:
+        return ''
     return f'{abs(mine - first) / abs(first):.0e} apart'
 
 
@@ -112,8 +125,10 @@ def table(results):
     sums = {}
     for key, who in ((reference, 'as by hand'),
                      (f'{reference}, fused SGD', 'as by hand, fused')):
-        if (key, 'ready') in results:
-            sums[who] = results[key, 'ready'][0]['checksum']
+        for batches in 'ready', 'CNN':
+            if (key, batches) in results:
+                kind = sums.setdefault(batches == 'CNN', {})
+                kind[who] = results[key, batches][0]['checksum']
     yield ('| loop | batches | us/step, median | least | steps/s | time / by '
            'hand | MiB | weights |')
     yield '| --- | --- | ---: | ---: | ---: | ---: | ---: | --- |'
@@ -123,7 +138,8 @@ def table(results):
         memory = statistics.median(row['VmRSS'] for row in rows)
         yield (f'| {name} | {batches} | {median:.0f} | {min(micros):.0f} | '
                f'{1e6 / median:,.0f} | {median / base[batches]:.2f} | '
-               f'{memory:.0f} | {weights_word(rows, sums)} |')
+               f'{memory:.0f} | '
+               f'{weights_word(rows, sums.get(batches == "CNN", {}))} |')
 
 
 def main():
@@ -139,6 +155,7 @@ def main():
     parser.add_argument('--rounds', type=int, default=5)
     parser.add_argument('--steps', type=int, default=0,
                         help='steps measured; 4000 by default')
+    parser.add_argument('--only', nargs='*', help='ready, loader, CNN')
     options = parser.parse_args()
 
     results = {}
@@ -148,7 +165,7 @@ def main():
             if result is not None:
                 results.setdefault((name, batches), []).append(result)
         print(f'round {number + 1} of {options.rounds}', file=sys.stderr)
-    order = {'ready': 0, 'loader': 1}
+    order = {'ready': 0, 'loader': 1, 'CNN': 2}
     results = dict(sorted(results.items(), key=lambda r: order[r[0][1]]))
     for line in table(results):
         print(line)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The training that every loop does: an MLP 32-64-64-10 with ReLU, batches of
-// 32, cross entropy, SGD(lr 0.05, momentum 0.9), float on one thread of a CPU.
-// All batches come from one seed, the same in C++ and Python (raw_loop.py).
+// The training that every loop does: an MLP 32-64-64-10 with ReLU on batches of
+// 32, or a CNN of three residual blocks on batches of 64 images of 1x28x28;
+// cross entropy, SGD(lr 0.05, momentum 0.9), float on one thread of a CPU. All
+// batches come from one seed, the same in C++ and Python (raw_loop.py).
 //
 // Timed is from the start of one forward pass, once the loop is warm, to the
 // start of another `steps` later: whole steps, at the same point in each loop.
@@ -19,13 +20,20 @@
 namespace epochd::bench {
 
 struct Workload {
-  static constexpr int64_t kBatchSize = 32;
+  enum class Model { kMlp, kCnn };
   static constexpr int64_t kFeatures = 32;
   static constexpr int64_t kHidden = 64;
   static constexpr int64_t kClasses = 10;
   static constexpr double kLearningRate = 0.05;
   static constexpr double kMomentum = 0.9;
 
+  static Workload Of(Model model) {
+    if (model == Model::kMlp) return {};
+    return {.model = model, .batch_size = 64, .warm = 10, .steps = 100};
+  }
+
+  Model model = Model::kMlp;
+  int64_t batch_size = 32;
   int64_t warm = 200;
   int64_t steps = 4000;
 
@@ -33,13 +41,19 @@ struct Workload {
 };
 
 struct Data {
-  at::Tensor input;   // [batches * kBatchSize, kFeatures]
-  at::Tensor target;  // [batches * kBatchSize]
+  at::Tensor input;   // [batches * batch_size, kFeatures], or images
+  at::Tensor target;  // [batches * batch_size]
 };
 Data MakeData(const Workload& workload);
 
 // Rows of one batch; views, no copies.
-Data ReadyBatch(const Data& data, int64_t batch);
+Data ReadyBatch(const Workload& workload, const Data& data, int64_t batch);
+
+struct Result {
+  double microseconds = 0;  // per step
+  double faults = 0;        // of pages, per step
+  std::vector<at::Tensor> weights{};
+};
 
 class StepClock {
  public:
@@ -48,27 +62,29 @@ class StepClock {
   void Tick() {
     ++passes_;
     if (passes_ == workload_.warm + 1) {
+      faults_ = -Faults();
       began_ = Clock::now();
     } else if (passes_ == workload_.warm + workload_.steps + 1) {
       ended_ = Clock::now();
+      faults_ += Faults();
     }
   }
-  double MicrosecondsPerStep() const {
+  // Without weights.
+  Result PerStep() const {
     const std::chrono::duration<double, std::micro> lasted = ended_ - began_;
-    return lasted.count() / static_cast<double>(workload_.steps);
+    const auto steps = static_cast<double>(workload_.steps);
+    return {.microseconds = lasted.count() / steps, .faults = faults_ / steps};
   }
 
  private:
+  static double Faults();
+
   using Clock = std::chrono::steady_clock;
   const Workload workload_;
   int64_t passes_ = 0;
+  double faults_ = 0;
   Clock::time_point began_;
   Clock::time_point ended_;
-};
-
-struct Result {
-  double microseconds = 0;  // per step
-  std::vector<at::Tensor> weights;
 };
 
 // Sum of the weights' magnitudes in double: the same bits, the same sum.

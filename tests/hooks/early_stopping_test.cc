@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -221,18 +222,100 @@ TEST(EarlyStoppingTest, LooksAtStepsWhenAskedTo) {
   run.trainer().Start();
   run.trainer().Run();
   EXPECT_EQ(run.trainer().position().step, 4);
+  EXPECT_EQ(run.trainer().stop_reason(),
+            "train/loss did not improve within 2 checks");
+}
+
+// Trains with a rate so large that later epochs are worse; gives the score and
+// a weight after each epoch.
+struct Course {
+  std::vector<double> scores;
+  std::vector<double> weights;
+  size_t Best() const {
+    return static_cast<size_t>(std::min_element(scores.begin(), scores.end()) -
+                               scores.begin());
+  }
+};
+
+double FirstWeight(engine::TestRun& run) {
+  return run.trainer().model().Parameters().front().tensor.sum().item<double>();
+}
+
+Course Follow(engine::TestRun& run) {
+  Course course;
+  run.trainer().on_stop_check.Bind([&](engine::TrainerContext& context) {
+    course.scores.push_back(*engine::FindScore(context.scores, "val/loss"));
+    course.weights.push_back(FirstWeight(run));
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  return course;
+}
+
+Json WorseningExperiment(int epochs) {
+  Json json = engine::DigitsExperiment(epochs);
+  json["optimizer"] = {{"type", "SGD"}, {"lr", 0.5}, {"momentum", 0.9}};
+  json["hooks"] = Json::array({{{"type", "EarlyStopping"},
+                                {"rule", "lightning"},
+                                {"patience", 3},
+                                {"metric", "val/loss"},
+                                {"restore_best", true}}});
+  return json;
+}
+
+TEST(EarlyStoppingTest, RestoresTheBestWeightsAtTheEnd) {
+  engine::TestRun run(WorseningExperiment(12));
+  engine::Scores last;
+  run.trainer().on_epoch_committed.Bind(
+      [&](engine::TrainerContext& context) { last = context.scores; });
+  const Course course = Follow(run);
+  ASSERT_LT(course.Best() + 1, course.scores.size());
+  EXPECT_EQ(FirstWeight(run), course.weights[course.Best()]);
+  EXPECT_NE(FirstWeight(run), course.weights.back());
+  // What is saved at the end says whose scores these are.
+  EXPECT_EQ(*engine::FindScore(last, "val/loss"), course.scores[course.Best()]);
+}
+
+TEST(EarlyStoppingTest, TheBestWeightsOutliveARestart) {
+  engine::TestRun straight(WorseningExperiment(12));
+  const Course course = Follow(straight);
+  const size_t best = course.Best();
+  ASSERT_LT(best + 1, course.scores.size());
+  engine::TestRun before(WorseningExperiment(12));
+  engine::Snapshot saved;
+  before.trainer().on_epoch_committed.Bind(
+      [&](engine::TrainerContext& context) {
+        if (context.epoch != static_cast<int64_t>(best)) return;
+        saved = before.trainer().TakeSnapshot();
+        for (auto* list : {&saved.model, &saved.state}) {
+          for (auto& each : *list) each.tensor = each.tensor.detach().clone();
+        }
+      });
+  before.trainer().Start();
+  before.trainer().Run();
+  engine::TestRun after(WorseningExperiment(12));
+  after.trainer().Restore(saved);
+  after.trainer().Run();
+  EXPECT_EQ(FirstWeight(after), course.weights[best]);
+}
+
+TEST(EarlyStoppingTest, RestoresNothingBesideAverages) {
+  Json json = WorseningExperiment(2);
+  json["hooks"].push_back({{"type", "EMA"}});
+  engine::TestRun run(json);
+  EXPECT_THROW(run.trainer().Start(), engine::Error);
 }
 
 TEST(EarlyStoppingTest, AMetricThatIsNotMeasuredIsNamed) {
   engine::TestRun lenient(StalledExperiment(
-      R"({"type": "EarlyStopping", "patience": 1, "metric": "val/f1"})"));
+      R"({"type": "EarlyStopping", "patience": 1, "metric": "test/loss"})"));
   lenient.trainer().Start();
   lenient.trainer().Run();
   EXPECT_EQ(lenient.trainer().position().epoch, 20);
   ASSERT_EQ(lenient.sink.Of("notice").size(), 1u);
 
   engine::TestRun strict(StalledExperiment(
-      R"({"type": "EarlyStopping", "patience": 1, "metric": "val/f1",
+      R"({"type": "EarlyStopping", "patience": 1, "metric": "test/loss",
           "strict": true})"));
   strict.trainer().Start();
   try {

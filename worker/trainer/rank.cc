@@ -3,7 +3,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <malloc.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -26,6 +25,7 @@
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/checkpoint/sha256.h"
+#include "worker/engine/core/allocator.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/dist/failure.h"
@@ -52,14 +52,6 @@ namespace {
 
 using engine::Json;
 using engine::Trainer;
-
-// Keeps memory of activations, which come and go each step, in the process:
-// page faults cost more than the arithmetic of a small model.
-void TuneAllocator() {
-  mallopt(M_MMAP_THRESHOLD, 32 << 20);
-  mallopt(M_TRIM_THRESHOLD, 512 << 20);
-  mallopt(M_TOP_PAD, 16 << 20);
-}
 
 // Of the parameters alone: ranks keep running statistics of their own.
 std::string WeightsHash(const engine::Model& model) {
@@ -483,7 +475,7 @@ int CodeOf(engine::ErrorKind kind) {
 }  // namespace
 
 int RunRank(const keeper::RankRequest& request) {
-  TuneAllocator();
+  engine::KeepFreedMemory();
   const std::string rank_dir = link::RankDir(request.attempt_dir, request.rank);
   std::filesystem::create_directories(rank_dir);
   link::EventWriter writer(link::EventsPath(rank_dir), request.rank);

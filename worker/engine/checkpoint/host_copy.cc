@@ -7,6 +7,7 @@
 #include <c10/core/impl/VirtualGuardImpl.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdint>
 #include <cstring>
 #include <optional>
@@ -53,17 +54,19 @@ void Stream(const Piece& piece) {
   std::memcpy(piece.to + done, piece.from + done, piece.bytes - done);
 }
 
+// Threads take pieces one by one: where a core is busy with something else, the
+// others do its share.
 void CopyAll(const std::vector<Piece>& pieces) {
-  at::parallel_for(0, static_cast<int64_t>(pieces.size()), 4,
-                   [&](int64_t begin, int64_t end) {
-                     for (int64_t i = begin; i < end; ++i) {
-                       Stream(pieces[static_cast<size_t>(i)]);
-                     }
+  std::atomic<size_t> next = 0;
+  const auto most = static_cast<int64_t>((pieces.size() + 3) / 4);
+  const int64_t workers = std::min<int64_t>(at::get_num_threads(), most);
+  at::parallel_for(0, workers, 1, [&](int64_t, int64_t) {
+    for (size_t i = next++; i < pieces.size(); i = next++) Stream(pieces[i]);
 #ifdef __SSE2__
-                     // The writer's thread must see what was streamed.
-                     _mm_sfence();
+    // The writer's thread must see what was streamed.
+    _mm_sfence();
 #endif
-                   });
+  });
 }
 
 }  // namespace

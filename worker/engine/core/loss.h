@@ -18,6 +18,10 @@ class Loss {
   virtual ~Loss() = default;
 
   virtual at::Tensor Compute(const Batch& batch) const = 0;
+  // How many items the mean is over: samples, unless a loss counts otherwise.
+  virtual double NumItems(const Batch& batch) const {
+    return static_cast<double>(batch.Size());
+  }
   // What it is a mean of a function of, as [samples, ...] with its graph: the
   // differences of prediction and truth. For balancers that look at single
   // samples. Throws Error(kBadSpec) when the loss has none.

@@ -44,6 +44,9 @@ class GradientSync {
   // Makes buffers (running means and variances) the same on all ranks, as the
   // options say; before a validation. Integers are left alone by a mean.
   virtual void SyncBuffers() = 0;
+  // Adds up over ranks a number that is on the parameters' device.
+  virtual at::Tensor Sum(at::Tensor value) { return value; }
+  virtual int num_ranks() const { return 1; }
   // What must be restored for sums to be taken in the same order again; null:
   // nothing.
   virtual nlohmann::ordered_json State() const = 0;

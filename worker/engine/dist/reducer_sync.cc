@@ -161,6 +161,14 @@ class ReducerSync : public GradientSync {
     if (options_.buffers == BufferSync::kMean) AverageBuffers();
   }
 
+  at::Tensor Sum(at::Tensor value) override {
+    std::vector<at::Tensor> values{std::move(value)};
+    WithPeers("sum over ranks", [&] { group_->allreduce(values)->wait(); });
+    return values.front();
+  }
+
+  int num_ranks() const override { return group_->getSize(); }
+
   nlohmann::ordered_json State() const override {
     if (!reducer_) return nullptr;
     nlohmann::ordered_json state = {{"regrouped", reducer_->is_regrouped()},

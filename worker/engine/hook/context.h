@@ -89,8 +89,10 @@ struct RunnerContext {
   // on_after_optimizer_step on; false when it was skipped.
   bool stepped = false;
   // Set at any point: end the training after this step, as if it were done.
-  // What is left of this step's hooks still runs.
+  // What is left of this step's hooks still runs. `stop_reason`: what to tell
+  // people; the first one is told.
   bool stop = false;
+  std::string stop_reason{};
 
   // Adds a scalar tensor of this batch, up to on_post_step: its mean over the
   // epoch becomes a score under that name, and loggers of steps see it in

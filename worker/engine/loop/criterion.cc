@@ -58,6 +58,11 @@ at::Tensor Criterion::Compute(const Batch& batch, NamedLosses* parts) const {
   return Sum(values, parts);
 }
 
+double Criterion::NumItems(const Batch& batch) const {
+  return terms_.empty() ? static_cast<double>(batch.Size())
+                        : terms_.front().loss->NumItems(batch);
+}
+
 at::Tensor Criterion::ComputeAt(int64_t step, const Batch& batch,
                                 NamedLosses* parts) const {
   if (balancer_ == nullptr) return Compute(batch, parts);

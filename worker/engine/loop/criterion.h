@@ -39,6 +39,8 @@ class Criterion {
   // optimizer step `step`; `parts` gets them as "weight/<loss>".
   at::Tensor ComputeAt(int64_t step, const Batch& batch,
                        NamedLosses* parts) const;
+  // How many items the batch counts for: those of the first loss, or samples.
+  double NumItems(const Batch& batch) const;
 
  private:
   struct Term {

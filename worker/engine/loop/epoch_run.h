@@ -29,6 +29,7 @@ class StepControl {
     bool ends_group = true;
     bool is_last = false;  // of the epoch
     bool hook_wants_stop = false;
+    std::string stop_reason{};  // the hook's; may be empty
   };
   enum class Verdict {
     kGoOn,

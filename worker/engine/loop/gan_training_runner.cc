@@ -120,6 +120,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
       batch.Set("fake", Explained("generator", batch, &run.model, [&] {
                   return context.gan->Generate(batch, context.samples);
                 }));
+      Postprocess(postprocessors_, batch);
     }
     on_pre_step.Fire(context);
     if (feed.is_last()) {
@@ -141,8 +142,10 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     AddMetrics(context.metrics, context.samples, run.meter);
     on_step_metrics.Fire(context);
     context.entry = nullptr;
-    const StepControl::Verdict verdict = run.control.AfterBatch(
-        {.is_last = feed.is_last(), .hook_wants_stop = context.stop});
+    const StepControl::Verdict verdict =
+        run.control.AfterBatch({.is_last = feed.is_last(),
+                                .hook_wants_stop = context.stop,
+                                .stop_reason = context.stop_reason});
     if (LeavesEarly(verdict, feed.is_last())) return false;
   }
   CheckWhole(feed);

@@ -3,7 +3,8 @@
 // GanTrainingRunner: trains a generator and a discriminator in turn, on one
 // device. For each batch:
 //
-//   fakes are generated (once; not again after the discriminator's step)
+//   fakes are generated (once; not again after the discriminator's step), and
+//   postprocessors applied to the batch with them
 //   on_pre_step                       hooks set run_d and run_g
 //   last batch of the epoch: both run, unless a warm-up holds the generator
 //   run_d: on_pre_d_forward   scores of real and detached fake images
@@ -27,6 +28,7 @@
 
 #include "worker/engine/hook/hook_point.h"
 #include "worker/engine/loop/epoch_runner.h"
+#include "worker/engine/loop/postprocess.h"
 #include "worker/engine/loop/precision.h"
 #include "worker/engine/loop/update.h"
 
@@ -38,12 +40,15 @@ class GanTrainingRunner : public EpochRunner {
     Precision precision = Precision::kFloat32;
     // Of each side; without accumulation.
     Update::Options update{};
+    // Gradients of the generator flow through them.
+    Postprocessors postprocessors{};
   };
   GanTrainingRunner(std::shared_ptr<Optimizer> generator,
                     std::shared_ptr<Optimizer> discriminator,
                     Criterion d_criterion, Criterion g_criterion,
                     const Options& options)
       : precision_(options.precision),
+        postprocessors_(options.postprocessors),
         generator_("generator", std::move(generator), options.update),
         discriminator_("discriminator", std::move(discriminator),
                        options.update),
@@ -88,6 +93,7 @@ class GanTrainingRunner : public EpochRunner {
                    HookPoint<GanContext>& after, GanContext& context);
 
   const Precision precision_;
+  const Postprocessors postprocessors_;
   Update generator_;
   Update discriminator_;
   const Criterion d_criterion_;

@@ -261,7 +261,8 @@ StepControl::Verdict Trainer::AfterBatch(const BatchEnd& end) {
   context_.can_save = end.ends_group;
   if (end.hook_wants_stop) {
     hook_stop_ = true;
-    stop_reason_ = "a hook asked for a stop";
+    stop_reason_ =
+        end.stop_reason.empty() ? "a hook asked for a stop" : end.stop_reason;
   }
   const bool is_at_limit = IsAtLimit();
   if (!end.is_last && !is_at_limit && IsValidationDue()) {

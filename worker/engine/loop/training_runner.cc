@@ -82,7 +82,8 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
     const StepControl::Verdict verdict =
         run.control.AfterBatch({.ends_group = update_.num_waiting() == 0,
                                 .is_last = feed.is_last(),
-                                .hook_wants_stop = context.stop});
+                                .hook_wants_stop = context.stop,
+                                .stop_reason = context.stop_reason});
     if (LeavesEarly(verdict, feed.is_last())) return false;
   }
   CheckWhole(feed);
@@ -90,12 +91,16 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
   return true;
 }
 
-at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
-  Batch& batch = *context.entry;
-  const AutocastGuard autocast(precision_, run.device.type());
+void TrainingRunner::Predict(EpochRun& run, Batch& batch) {
   batch.Merge(Explained("model", batch, &run.model,
                         [&] { return run.model.Forward(batch); }));
   Postprocess(postprocessors_, batch);
+}
+
+at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
+  Batch& batch = *context.entry;
+  const AutocastGuard autocast(precision_, run.device.type());
+  Predict(run, batch);
   context.losses.clear();
   context.loss =
       run.criterion.ComputeAt(run.position.step, batch, &context.losses);
@@ -114,8 +119,12 @@ void TrainingRunner::Train(EpochRun& run, RunnerContext& context,
 void TrainingRunner::Backward(EpochRun& run, RunnerContext& context,
                               const at::Tensor& total,
                               const Update::Share& share) {
-  Explained("backward pass", *context.entry, &run.model,
-            [&] { update_.Backward(run.sync, total, share); });
+  Explained("backward pass", *context.entry, &run.model, [&] {
+    const double num_items = update_.CountsItems(run.sync)
+                                 ? run.criterion.NumItems(*context.entry)
+                                 : 1;
+    update_.Backward(run.sync, total, share, num_items);
+  });
   if (share.ends_group) Step(run, context, total);
 }
 
@@ -203,10 +212,9 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
     at::Tensor loss;
     {
       const AutocastGuard autocast(precision_, run.device.type());
-      Batch& batch = *context.entry;
-      batch.Merge(run.model.Forward(batch));
-      Postprocess(postprocessors_, batch);
-      loss = Flood(run.criterion.Compute(batch, nullptr), flooding_level_);
+      Predict(run, *context.entry);
+      loss = Flood(run.criterion.Compute(*context.entry, nullptr),
+                   flooding_level_);
     }
     run.sync.Backward(loss, /*sync=*/true);
     return loss.detach();

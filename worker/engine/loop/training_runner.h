@@ -74,6 +74,8 @@ class TrainingRunner : public EpochRunner {
 
  private:
   class ModelsStepper;
+  // The model's output, postprocessed, into the batch; under autocast.
+  void Predict(EpochRun& run, Batch& batch);
   // Forward pass and losses; returns what is to be differentiated.
   at::Tensor Forward(EpochRun& run, RunnerContext& context);
   void Train(EpochRun& run, RunnerContext& context, const Update::Share& share);

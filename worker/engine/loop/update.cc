@@ -43,12 +43,34 @@ Update::Share Update::ShareOf(int64_t index, int64_t total,
 }
 
 void Update::Backward(GradientSync& sync, const at::Tensor& loss,
-                      const Share& share) {
+                      const Share& share, double num_items) {
+  const bool counts = CountsItems(sync);
   at::Tensor scaled = loss;
-  if (share.divisor != 1) scaled = scaled / share.divisor;
+  if (counts) {
+    scaled = scaled * num_items;
+    num_items_ += num_items;
+  } else if (share.divisor != 1) {
+    scaled = scaled / share.divisor;
+  }
   if (scaler_) scaled = scaled.to(at::kFloat) * scaler_->scale();
   sync.Backward(scaled, share.ends_group);
   ++num_waiting_;
+  if (counts && share.ends_group) DivideByItems(sync);
+}
+
+void Update::DivideByItems(GradientSync& sync) {
+  const c10::NoGradGuard no_grad;
+  const std::vector<at::Tensor> gradients = Gradients();
+  if (optimizer_->parameters().empty()) return;
+  const at::Tensor& some = optimizer_->parameters().front().tensor;
+  const at::Tensor total =
+      sync.Sum(at::full({}, num_items_, some.options().dtype(at::kDouble)));
+  // Where nothing counts, gradients are 0 already.
+  const at::Tensor factor = at::where(
+      total > 0, static_cast<double>(sync.num_ranks()) / total, total);
+  if (!gradients.empty()) {
+    at::_foreach_mul_(gradients, factor.to(some.scalar_type()));
+  }
 }
 
 void Update::CloseGroup(GradientSync& sync) {
@@ -62,6 +84,7 @@ void Update::CloseGroup(GradientSync& sync) {
   if (!zero.defined()) return;
   sync.BeforeForward(true);
   sync.Backward(zero, true);
+  if (CountsItems(sync)) DivideByItems(sync);
 }
 
 std::vector<at::Tensor> Update::Gradients() const {
@@ -113,6 +136,15 @@ void Update::ClipValue(double limit) {
   at::_foreach_clamp_max_(gradients, limit);
 }
 
+std::string Update::FindNonFinite() {
+  Unscale();
+  for (const NamedTensor& each : optimizer_->parameters()) {
+    const at::Tensor& gradient = each.tensor.grad();
+    if (gradient.defined() && !IsFinite(gradient)) return each.name;
+  }
+  return "";
+}
+
 bool Update::MustLook() const {
   switch (options_.non_finite) {
     case NonFinite::kSkip:
@@ -130,17 +162,13 @@ bool Update::MustLook() const {
 bool Update::Step(const Optimizer::Closure& evaluate) {
   Unscale();
   if (!scaler_ && MustLook()) {
-    for (const NamedTensor& each : optimizer_->parameters()) {
-      const at::Tensor& gradient = each.tensor.grad();
-      if (!gradient.defined() || IsFinite(gradient)) continue;
-      found_non_finite_ = true;
-      if (options_.non_finite == NonFinite::kError) {
-        throw Error(ErrorKind::kTraining,
-                    name_ + ": the gradient of \"" + each.name +
-                        "\" is not finite; non_finite_gradients: skip would "
-                        "leave such steps out");
-      }
-      break;
+    const std::string odd = FindNonFinite();
+    found_non_finite_ = !odd.empty();
+    if (found_non_finite_ && options_.non_finite == NonFinite::kError) {
+      throw Error(ErrorKind::kTraining,
+                  name_ + ": the gradient of \"" + odd +
+                      "\" is not finite; non_finite_gradients: skip would "
+                      "leave such steps out");
     }
   }
   const bool steps = !found_non_finite_;
@@ -159,6 +187,7 @@ void Update::Forget() {
   optimizer_->ZeroGrad();
   is_unscaled_ = found_non_finite_ = false;
   num_waiting_ = 0;
+  num_items_ = 0;
 }
 
 void Update::EndStep(bool found_non_finite) {

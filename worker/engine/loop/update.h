@@ -37,6 +37,13 @@ class Update {
     kFull,    // `accumulation` as ever: such a group weighs less (SR-Forge)
     kActual,  // the number of its batches (MMEngine)
   };
+  // What the gradients of a step are a mean of.
+  enum class Mean {
+    kBatches,  // means of batches, and of ranks
+    // All items of the group's batches on all ranks (Criterion::NumItems), as
+    // if they were one batch. `remainder` then means nothing.
+    kItems,
+  };
   // What becomes of a step whose gradients are not finite.
   enum class NonFinite {
     kAuto,   // kSkip on a CPU; elsewhere kApply, as to look would wait
@@ -47,6 +54,7 @@ class Update {
   struct Options {
     int64_t accumulation = 1;
     Remainder remainder = Remainder::kFull;
+    Mean mean = Mean::kBatches;
     // fp16; steps that are not finite are then always left out.
     std::optional<GradScaler::Options> scaler{};
     NonFinite non_finite = NonFinite::kAuto;
@@ -69,7 +77,15 @@ class Update {
   // and then `is_last` alone tells of the end.
   Share ShareOf(int64_t index, int64_t total, bool is_last) const;
   // Divides, scales, differentiates; averages over ranks when the group ends.
-  void Backward(GradientSync& sync, const at::Tensor& loss, const Share& share);
+  // `num_items`: of the batch, where CountsItems().
+  void Backward(GradientSync& sync, const at::Tensor& loss, const Share& share,
+                double num_items = 1);
+  // Whether batches are weighed by their items; where there is but one to a
+  // step, its loss is such a mean already.
+  bool CountsItems(const GradientSync& sync) const {
+    return options_.mean == Mean::kItems &&
+           (options_.accumulation > 1 || sync.num_ranks() > 1);
+  }
   // For a group whose last batch was left out: averages over ranks what the
   // batches before it gave.
   void CloseGroup(GradientSync& sync);
@@ -84,6 +100,9 @@ class Update {
   void ClipValue(double limit);
   // Norm of all gradients.
   at::Tensor Norm(double norm_type = 2.0);
+  // A parameter whose gradient, at its true size, is not finite; empty: there
+  // is none. Waits for the device.
+  std::string FindNonFinite();
   // Unscales, steps unless the gradients are not finite, clears them. Returns
   // whether it stepped. `evaluate`: for an optimizer that needs a closure; its
   // first call gives the loss that the gradients are of.
@@ -116,6 +135,8 @@ class Update {
   std::vector<at::Tensor> Gradients() const;
   bool MustLook() const;
   void EndStep(bool found_non_finite);
+  // Turns the mean over ranks of sums over items into the mean over all items.
+  void DivideByItems(GradientSync& sync);
 
   const std::string name_;
   const std::shared_ptr<Optimizer> optimizer_;
@@ -124,6 +145,7 @@ class Update {
   bool is_unscaled_ = false;
   bool found_non_finite_ = false;
   int64_t num_waiting_ = 0;
+  double num_items_ = 0;  // of this rank, in batches that wait
   int64_t num_skipped_ = 0;
   int64_t in_a_row_ = 0;
 };

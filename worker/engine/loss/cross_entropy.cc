@@ -25,7 +25,8 @@ ClassLoss::ClassLoss(const Common& common) : common_(common) {
   }
 }
 
-at::Tensor ClassLoss::Compute(const Batch& batch) const {
+std::pair<ClassLoss::Scored, at::Tensor> ClassLoss::Prepare(
+    const Batch& batch) const {
   const auto [scores, target] = ClassScores(batch, common_.fields);
   if (class_weights_.defined()) {
     if (class_weights_.size(0) != scores.size(1)) {
@@ -39,15 +40,13 @@ at::Tensor ClassLoss::Compute(const Batch& batch) const {
       class_weights_ = class_weights_.to(scores.options());
     }
   }
-  Scored scored{scores, target, class_weights_, common_.ignore_index};
-  if (common_.weighing.empty() && common_.reduction == Reduction::kMean) {
-    const at::Tensor mean = Mean(scored);
-    if (mean.defined()) return mean;
-  }
+  std::pair<Scored, at::Tensor> prepared{
+      {scores, target, class_weights_, common_.ignore_index}, {}};
+  if (common_.weighing.empty()) return prepared;
+  auto& [scored, weights] = prepared;
   std::vector<int64_t> shape = scores.sizes().vec();
   shape.erase(shape.begin() + 1);
-  const at::Tensor weights =
-      WeightsOf(batch, common_.weighing, shape, scores.scalar_type());
+  weights = WeightsOf(batch, common_.weighing, shape, scores.scalar_type());
   if (weights.defined()) {
     scored.scores = Blanked(scores, weights.unsqueeze(1));
     scored.target =
@@ -55,18 +54,43 @@ at::Tensor ClassLoss::Compute(const Batch& batch) const {
             ? target.masked_fill(weights.eq(0), common_.ignore_index)
             : Blanked(target, weights.unsqueeze(1));
   }
-  const at::Tensor elements = Elements(scored);
-  if (common_.reduction != Reduction::kMean || !scored.has_classes()) {
-    return Reduce(elements, weights, common_.reduction);
-  }
+  return prepared;
+}
+
+at::Tensor ClassLoss::TotalWeight(const Scored& scored,
+                                  const at::Tensor& weights) const {
   const at::Tensor counts = scored.target.ne(common_.ignore_index);
-  at::Tensor total = counts.to(elements.scalar_type());
+  at::Tensor total = counts.to(scored.scores.scalar_type());
   const at::Tensor own =
       CountOf(scored, scored.target.masked_fill(counts.logical_not(), 0));
   if (own.defined()) total = total * own;
   if (weights.defined()) total = total * weights;
+  return total.sum();
+}
+
+double ClassLoss::NumItems(const Batch& batch) const {
+  const auto [scored, weights] = Prepare(batch);
+  if (scored.has_classes()) {
+    return TotalWeight(scored, weights).item<double>();
+  }
+  const int64_t items = scored.scores.numel() / scored.scores.size(1);
+  if (!weights.defined()) return static_cast<double>(items);
+  return weights.sum().item<double>() * static_cast<double>(items) /
+         static_cast<double>(weights.numel());
+}
+
+at::Tensor ClassLoss::Compute(const Batch& batch) const {
+  const auto [scored, weights] = Prepare(batch);
+  if (common_.weighing.empty() && common_.reduction == Reduction::kMean) {
+    const at::Tensor mean = Mean(scored);
+    if (mean.defined()) return mean;
+  }
+  const at::Tensor elements = Elements(scored);
+  if (common_.reduction != Reduction::kMean || !scored.has_classes()) {
+    return Reduce(elements, weights, common_.reduction);
+  }
   return SafeRatio((weights.defined() ? elements * weights : elements).sum(),
-                   total.sum());
+                   TotalWeight(scored, weights));
 }
 
 at::Tensor CrossEntropyLoss::Elements(const Scored& scored) const {

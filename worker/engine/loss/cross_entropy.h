@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/loss.h"
@@ -38,6 +39,8 @@ class ClassLoss : public Loss {
   };
 
   at::Tensor Compute(const Batch& batch) const final;
+  // Targets that count, by their weights.
+  double NumItems(const Batch& batch) const final;
   const std::string& name() const final { return common_.name; }
 
  protected:
@@ -60,6 +63,12 @@ class ClassLoss : public Loss {
                              const at::Tensor& classes) const = 0;
 
  private:
+  // Scores against targets with what does not count blanked out, and the
+  // weights of elements; undefined: 1.
+  std::pair<Scored, at::Tensor> Prepare(const Batch& batch) const;
+  // What the mean divides by.
+  at::Tensor TotalWeight(const Scored& scored, const at::Tensor& weights) const;
+
   const Common common_;
   // On the device of the last batch; undefined: no class weights.
   mutable at::Tensor class_weights_;

@@ -132,6 +132,9 @@ std::shared_ptr<EpochRunner> MakeTrainingRunner(const Params& params) {
   options.update.remainder = params.String("remainder") == "actual"
                                  ? Update::Remainder::kActual
                                  : Update::Remainder::kFull;
+  options.update.mean = params.String("gradient_mean") == "items"
+                            ? Update::Mean::kItems
+                            : Update::Mean::kBatches;
   return std::make_shared<TrainingRunner>(std::move(optimizer), options);
 }
 
@@ -146,6 +149,7 @@ std::shared_ptr<EpochRunner> MakeGanRunner(const Params& params) {
   Criterion g_criterion(params.MakeList<Loss>("g_loss"));
   GanTrainingRunner::Options options{.precision = ReadPrecision(params)};
   options.update = ReadUpdate(params, options.precision);
+  options.postprocessors = params.MakeList<Transform>("postprocessor");
   return std::make_shared<GanTrainingRunner>(
       std::move(generator), std::move(discriminator), std::move(d_criterion),
       std::move(g_criterion), options);
@@ -201,6 +205,13 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .choices = {"full", "actual"},
        .help = "what losses of a last group of fewer batches are divided by: "
                "gradient_accumulation_steps, or how many they are"},
+      {.name = "gradient_mean",
+       .type = "string",
+       .default_value = "batches",
+       .choices = {"batches", "items"},
+       .help = "what the gradients of a step are a mean of: the means of its "
+               "batches and of ranks, or all their items alike: samples, or "
+               "labels that count"},
       PrecisionParameter(),
       PostprocessorParameter(),
       MixedPrecisionParameter(),
@@ -250,6 +261,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
        .min = 0,
        .exclusive_min = true,
        .help = "the same as a StepRatio hook of this ratio"},
+      PostprocessorParameter(),
       PrecisionParameter(),
       MixedPrecisionParameter(),
       RunnerHooksParameter(),

@@ -296,7 +296,7 @@ Component PlateauComponent() {
        "ReduceOnPlateauParamScheduler"},
       "lowers the value when a metric stops improving",
       {Parameter{.name = "monitor",
-                 .type = "string",
+                 .type = "score",
                  .help = "the metric, such as val/loss; the one the run is "
                          "monitored by if absent"},
        Flag("strict", true,

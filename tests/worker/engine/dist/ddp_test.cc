@@ -19,6 +19,7 @@
 #include "worker/engine/dist/agreement.h"
 #include "worker/engine/dist/failure.h"
 #include "worker/engine/dist/power_sgd.h"
+#include "worker/engine/loop/update.h"
 #include "worker/engine/optim/sgd.h"
 #include "worker/engine/registry/ddp_section.h"
 
@@ -232,6 +233,34 @@ TEST(DdpTest, Case111AccumulatesHereAndAveragesOnce) {
                          RANK_EXPECT(p.grad().item<double>() == 5.5);
                          p.mutable_grad().reset();
                        }
+                       communicator->Barrier();
+                       return 0;
+                     }),
+            AllDone(2));
+}
+
+TEST(DdpTest, Case15WeighsItemsOfAllRanksAlike) {
+  EXPECT_EQ(RunRanks(2,
+                     [](const GlooOptions& options) {
+                       auto communicator = MakeGlooCommunicator(options);
+                       at::Tensor p = Parameter(1);
+                       const std::vector<NamedTensor> parameters{{"p", p}};
+                       auto sync = communicator->SyncGradients(parameters, {},
+                                                               {}, nullptr);
+                       Update update(
+                           "optimizer",
+                           std::make_shared<Sgd>(parameters, Sgd::Options()),
+                           {.accumulation = 2, .mean = Update::Mean::kItems});
+                       // Three items of 1 here, one of 5 there; then nothing
+                       // that counts here, and four of 3 there.
+                       sync->BeforeForward(false);
+                       update.Backward(
+                           *sync, (p * (options.rank == 0 ? 1 : 5)).sum(),
+                           {.ends_group = false}, options.rank == 0 ? 3 : 1);
+                       sync->BeforeForward(true);
+                       update.Backward(*sync, (p * 3).sum(), {},
+                                       options.rank == 0 ? 0 : 4);
+                       RANK_EXPECT(p.grad().item<double>() == 2.5);
                        communicator->Barrier();
                        return 0;
                      }),

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
 
@@ -111,6 +113,28 @@ TEST(GanTrainingRunnerTest, TrainsOnWhenTheMonitoredSideRestsForAnEpoch) {
   EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().monitor().metric, "train/g_loss");
   EXPECT_EQ(run.trainer().monitor().best_epoch, 1);
+}
+
+TEST(GanTrainingRunnerTest, PostprocessesFakesBeforeHooksAndLosses) {
+  const auto greatest = [](const Json& postprocessor) {
+    Json json = GanExperiment(1);
+    json["runner"]["postprocessor"] = postprocessor;
+    TestRun run(json);
+    double value = 0;
+    RunnerOf(run).on_pre_step.Bind([&](GanContext& context) {
+      const at::Tensor& fake = context.entry->At("fake");
+      EXPECT_TRUE(fake.requires_grad());
+      value = std::max(value, fake.abs().max().item<double>());
+    });
+    run.trainer().Start();
+    run.trainer().Run();
+    return value;
+  };
+  const double plain = greatest(Json::array());
+  EXPECT_LE(plain, 1.0);
+  const Json normalize = {
+      {"type", "Normalize"}, {"field", "fake"}, {"mean", 100}, {"std", 1}};
+  EXPECT_GT(greatest(normalize), 98.0);
 }
 
 TEST(GanTrainingRunnerTest, RefusesAModelWithoutTwoSides) {

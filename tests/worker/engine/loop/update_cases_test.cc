@@ -51,6 +51,38 @@ TEST(AccumulationTest, Case3StepsOnceWhenTheLoaderIsShorterThanAGroup) {
   EXPECT_DOUBLE_EQ(actual.Weight(), 1.0);
 }
 
+TEST(AccumulationTest, Case15WeighsItemsOrBatchesAlike) {
+  const std::vector<Batch> batches = {Inputs({1, 1, 1}), Inputs({5})};
+  TrainingRunner::Options by_items = Accumulate(2);
+  by_items.update.mean = Update::Mean::kItems;
+  TinyRun items(List(batches), {.runner = by_items});
+  items.Run();
+  EXPECT_DOUBLE_EQ(items.Weight(), 2.0);
+  TinyRun means(List(batches), {.runner = Accumulate(2)});
+  means.Run();
+  EXPECT_DOUBLE_EQ(means.Weight(), 3.0);
+  // A last group of fewer batches is a mean of what it has.
+  by_items.update.accumulation = 4;
+  TinyRun rest(List(batches), {.runner = by_items});
+  rest.Run();
+  EXPECT_DOUBLE_EQ(rest.Weight(), 2.0);
+}
+
+TEST(AccumulationTest, Case15HooksSeeTheMeanAlsoWhereTheLastBatchIsLeftOut) {
+  TrainingRunner::Options options = Accumulate(3);
+  options.update.mean = Update::Mean::kItems;
+  TinyRun run(List({Inputs({1, 1, 1}), Inputs({5}), Inputs({9})}),
+              {.runner = options});
+  run.runner().on_pre_step.Bind(
+      [](RunnerContext& context) { context.skip = context.batch == 2; });
+  double seen = 0;
+  run.runner().on_before_optimizer_step.Bind(
+      [&](RunnerContext&) { seen = run.model->w.grad().item<double>(); });
+  run.Run();
+  EXPECT_DOUBLE_EQ(seen, -2.0);
+  EXPECT_DOUBLE_EQ(run.Weight(), 2.0);
+}
+
 TEST(AccumulationTest, Case5DividesTheLastGroupByItsSizeAfterAResume) {
   const Update update(
       "optimizer",

@@ -34,6 +34,22 @@ TEST(LossTest, RefusesToBroadcastPredictionAgainstTarget) {
   EXPECT_NE(MessageOf(BceWithLogitsLoss({}), batch), "");
 }
 
+TEST(LossTest, CountsTheItemsThatItsMeanIsOver) {
+  const Batch batch{{"output", torch::zeros({4, 3})},
+                    {"target", torch::tensor({0, 2, -100, 2}, at::kLong)}};
+  EXPECT_EQ(CrossEntropyLoss(CrossEntropyLoss::Options()).NumItems(batch), 3);
+  CrossEntropyLoss::Options weighted;
+  weighted.class_weights = {1, 10, 0.25};
+  EXPECT_EQ(CrossEntropyLoss(weighted).NumItems(batch), 1.5);
+  const Batch tokens{{"output", torch::zeros({2, 3, 5})},
+                     {"target", torch::zeros({2, 5}, at::kLong)}};
+  EXPECT_EQ(CrossEntropyLoss(CrossEntropyLoss::Options()).NumItems(tokens), 10);
+  const Batch shares{{"output", torch::zeros({2, 3, 5})},
+                     {"target", torch::zeros({2, 3, 5})}};
+  EXPECT_EQ(CrossEntropyLoss(CrossEntropyLoss::Options()).NumItems(shares), 10);
+  EXPECT_EQ(MseLoss(MseLoss::Options()).NumItems(batch), 4);
+}
+
 TEST(LossTest, ReadsTheFieldsItIsTold) {
   MseLoss::Options options;
   options.fields = {.output = "fake", .target = "hr"};

@@ -86,6 +86,16 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
       {R"({"monitor": {"metric": "val/acuracy"}})",
        "experiment.monitor.metric: no loss, metric or hook of this experiment "
        "gives 'val/acuracy', did you mean 'val/accuracy'?"},
+      {R"({"hooks": [{"type": "EarlyStopping", "patience": 1,
+                      "metric": "val/acuracy"}]})",
+       "experiment.hooks[0].metric: no loss, metric or hook of this experiment "
+       "gives 'val/acuracy', did you mean 'val/accuracy'?"},
+      {R"({"hooks": [{"type": "CheckpointSaver", "monitor": "val/los"}]})",
+       "experiment.hooks[0].monitor: no loss, metric or hook of this "
+       "experiment gives 'val/los', did you mean 'val/loss'?"},
+      {R"({"lr_schedulers": [{"type": "ReduceOnPlateau",
+                              "monitor": "vall/loss"}]})",
+       "gives 'vall/loss', did you mean 'val/loss'?"},
       {R"({"data": {"vla": {"type": "Digits"}}})", "did you mean 'val'?"},
       {R"({"randomness": {"seed": 8}})",
        "experiment.randomness.seed: 8 beside seed 7, which means the same"},
