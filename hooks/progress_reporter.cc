@@ -65,6 +65,7 @@ void ProgressReporter::TellFinished(const engine::TrainerContext& context) {
                            {"metrics", ToJson(context.scores)},
                            {"learning_rates", rates},
                            {"seconds", context.seconds},
+                           {"data_wait_seconds", context.data_wait_seconds},
                            {"samples_per_second", context.samples_per_second}});
 }
 

@@ -126,6 +126,11 @@ PANELS = [
                   "{{name}} {{phase}} {{metric}}")], width=12),
     graph("Speed", "Samples per second as last reported.", "short",
           [target(NAMED % ("epochd_train_samples_per_second{%s}" % JOB), "{{name}}")]),
+    graph("Waiting for data", "Part of the last epoch that its training waited for "
+          "its batches.", "percentunit",
+          [target(NAMED % ("(epochd_train_data_wait_seconds{%s} / "
+                           "epochd_train_epoch_seconds{%s})" % (JOB, JOB)),
+                  "{{name}}")]),
     graph("Epoch", "Epoch that the job is in.", "none",
           [target(NAMED % ("epochd_train_epoch{%s}" % JOB), "{{name}}")]),
     graph("Checkpoint age", "What a restart now would lose at most.", "s",

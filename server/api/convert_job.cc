@@ -129,6 +129,7 @@ class BodyWriter {
     *to->mutable_elapsed() = wire::ToProto(from.elapsed);
     to->set_samples_per_second(from.samples_per_second);
     to->set_step(from.step);
+    *to->mutable_data_wait() = wire::ToProto(from.data_wait);
   }
   void operator()(const job::MetricsLogged& from) {
     auto* to = out_.mutable_metrics();

@@ -117,6 +117,8 @@ struct EpochFinished {
   absl::Duration elapsed = absl::ZeroDuration();
   double samples_per_second = 0;
   int64_t step = 0;
+  // Of `elapsed`, what the training of rank 0 waited for its batches.
+  absl::Duration data_wait = absl::ZeroDuration();
 };
 
 struct MetricsLogged {

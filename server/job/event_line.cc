@@ -189,6 +189,9 @@ void ReadBody(Reader& in, EpochFinished& out) {
   in.Read("seconds", seconds);
   if (std::isfinite(seconds)) out.elapsed = absl::Seconds(seconds);
   in.Read("samples_per_second", out.samples_per_second);
+  double waited = 0;
+  in.Read("data_wait_seconds", waited);
+  if (std::isfinite(waited)) out.data_wait = absl::Seconds(waited);
 }
 
 void ReadBody(Reader& in, MetricsLogged& out) {

@@ -212,6 +212,8 @@ class Fold {
   void operator()(const EpochFinished& body) const {
     job_.metrics = body.metrics;
     job_.epoch = body.epoch;
+    job_.epoch_time = body.elapsed;
+    job_.data_wait = body.data_wait;
   }
 
   void operator()(const CheckpointSaved& body) const {

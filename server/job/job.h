@@ -52,6 +52,9 @@ struct Job {
   // Last finished epoch's metrics, and the best of the monitored one.
   std::map<std::string, double> metrics;
   std::optional<BestMetric> best;
+  // How long that epoch took, and its training waited for data.
+  absl::Duration epoch_time = absl::ZeroDuration();
+  absl::Duration data_wait = absl::ZeroDuration();
   // The last finished epoch, from 1 (0: none yet), and how many there are to be
   // (0: not known).
   int64_t epoch = 0;

@@ -81,6 +81,16 @@ struct JobFamilies {
                    "Samples per second as an active job last reported.",
                    MetricType::Gauge,
                    {"job_id"}};
+  FamilySpec epoch_time{"epochd_train_epoch_seconds",
+                        "Time that the last finished epoch of an active job "
+                        "took to train.",
+                        MetricType::Gauge,
+                        {"job_id"}};
+  FamilySpec data_wait{"epochd_train_data_wait_seconds",
+                       "Part of epochd_train_epoch_seconds that the training "
+                       "waited for data.",
+                       MetricType::Gauge,
+                       {"job_id"}};
   FamilySpec checkpoint_age{"epochd_checkpoint_age_seconds",
                             "Time since the newest recorded checkpoint of an "
                             "active job was made.",
@@ -252,6 +262,17 @@ void AddJobs(const control::Stats& stats,
                ? std::optional<double>(view.progress->samples_per_second)
                : std::nullopt;
   });
+  const auto of_epoch = [](absl::Duration job::Job::* member) {
+    return [member](const control::JobView& view) {
+      // No epoch takes no time: none was told of.
+      return view.job->epoch_time > absl::ZeroDuration()
+                 ? std::optional<double>(
+                       absl::ToDoubleSeconds((*view.job).*member))
+                 : std::nullopt;
+    };
+  };
+  out.PerJob(Jobs().epoch_time, stats, of_epoch(&job::Job::epoch_time));
+  out.PerJob(Jobs().data_wait, stats, of_epoch(&job::Job::data_wait));
   out.PerJob(Jobs().checkpoint_age, stats, [&](const control::JobView& view) {
     const auto& checkpoints = view.job->checkpoints;
     if (checkpoints.empty()) return std::optional<double>();

@@ -96,6 +96,7 @@ void Put(const job::EpochFinished& from, pb::Event* event) {
   PutDuration(from.elapsed, [&](auto ns) { to->set_elapsed_ns(ns); });
   to->set_samples_per_second(from.samples_per_second);
   to->set_step(from.step);
+  PutDuration(from.data_wait, [&](auto ns) { to->set_data_wait_ns(ns); });
 }
 
 job::EventBody Get(const pb::Event::EpochFinished& from) {
@@ -106,6 +107,7 @@ job::EventBody Get(const pb::Event::EpochFinished& from) {
   to.elapsed = DurationOf(from.has_elapsed_ns(), from.elapsed_ns());
   to.samples_per_second = from.samples_per_second();
   to.step = from.step();
+  to.data_wait = DurationOf(from.has_data_wait_ns(), from.data_wait_ns());
   return to;
 }
 

@@ -150,6 +150,8 @@ std::string EncodeJob(const job::Job& job) {
   if (job.best) Put(*job.best, to.mutable_best());
   to.set_epoch(job.epoch);
   to.set_total_epochs(job.total_epochs);
+  PutDuration(job.epoch_time, [&](auto ns) { to.set_epoch_time_ns(ns); });
+  PutDuration(job.data_wait, [&](auto ns) { to.set_data_wait_ns(ns); });
   to.set_last_sequence(job.last_sequence);
   for (const auto& checkpoint : job.checkpoints) {
     Put(checkpoint, to.add_checkpoints());
@@ -178,6 +180,9 @@ absl::StatusOr<job::Job> DecodeJob(std::string_view record) {
   if (from->has_best()) to.best = Get(from->best());
   to.epoch = from->epoch();
   to.total_epochs = from->total_epochs();
+  to.epoch_time =
+      DurationOf(from->has_epoch_time_ns(), from->epoch_time_ns());
+  to.data_wait = DurationOf(from->has_data_wait_ns(), from->data_wait_ns());
   to.last_sequence = from->last_sequence();
   for (const auto& checkpoint : from->checkpoints()) {
     to.checkpoints.push_back(Get(checkpoint));

@@ -138,7 +138,7 @@ struct DescribeBody {
   }
   std::string operator()(const job::EpochFinished& b) const {
     return Text("epoch finished", b.epoch, b.metrics, b.learning_rates,
-                b.elapsed, b.samples_per_second, b.step)
+                b.elapsed, b.samples_per_second, b.step, b.data_wait)
         .str();
   }
   std::string operator()(const job::MetricsLogged& b) const {
@@ -191,8 +191,8 @@ std::string Describe(const job::Job& j) {
   return Text(j.id.ToString(), j.spec ? Describe(*j.spec) : "no spec",
               j.submit_number, j.state, j.reason, j.message, j.create_time,
               j.start_time, j.end_time, j.attempts, j.num_restarts, j.run_time,
-              j.metrics, j.best, j.epoch, j.total_epochs, j.last_sequence,
-              j.checkpoints, j.outputs)
+              j.metrics, j.best, j.epoch, j.total_epochs, j.epoch_time,
+              j.data_wait, j.last_sequence, j.checkpoints, j.outputs)
       .str();
 }
 
@@ -249,7 +249,8 @@ std::vector<job::EventBody> OneOfEach() {
                               {{"lr", 1e-3}},
                               absl::Milliseconds(20),
                               1e5,
-                              99};
+                              99,
+                              absl::Milliseconds(3)};
   job::TrainingEnded ended{job::TrainingEnded::Outcome::kStopped,
                            "stopped",
                            9,
@@ -327,6 +328,8 @@ JobWrite SampleJob::Fill() {
   job_.metrics = {{"val/loss", kNan}};
   job_.epoch = 3;
   job_.total_epochs = 30;
+  job_.epoch_time = absl::Seconds(7);
+  job_.data_wait = absl::Milliseconds(70);
   job_.best = job::BestMetric{"val/accuracy", 0.9, 4};
   job_.checkpoints = {FullCheckpoint("/c1"), FullCheckpoint("/c2")};
   job_.outputs = {{"metrics", "/m.jsonl"}};

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/splits.h"
 
+#include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
 #include "tests/golden/golden.h"
+#include "worker/engine/data/samplers.h"
+#include "worker/engine/data/views.h"
 
 namespace epochd::engine {
 namespace {
@@ -17,6 +20,23 @@ TEST(GoldenSplitsTest, FoldsAreThoseOfScikitLearn) {
     input.groups = each.value("groups", std::vector<int64_t>());
     EXPECT_EQ(SplitIntoFolds(input, each.at("folds"), std::nullopt),
               each.at("fold_of").get<std::vector<int>>())
+        << each.dump();
+  }
+}
+
+TEST(GoldenSplitsTest, WeightedOrdersAreTorchsWhereThatIsAsked) {
+  const auto recorded = golden::Read("splits").at("weighted");
+  const std::vector<double> weights = recorded.at("weights");
+  const TensorDataset data(
+      Batch{{"input", at::zeros({static_cast<int64_t>(weights.size())})}});
+  ASSERT_EQ(recorded.at("cases").size(), 4u);
+  for (const auto& each : recorded.at("cases")) {
+    const WeightedSampler sampler({.weights = weights,
+                                   .num_samples = each.at("count"),
+                                   .replacement = each.at("replacement")});
+    EXPECT_EQ(sampler.Bind(data, 1)->Order(
+                  {.epoch = each.at("epoch"), .torch_seed = each.at("seed")}),
+              each.at("order").get<std::vector<int64_t>>())
         << each.dump();
   }
 }

@@ -19,7 +19,8 @@
 //                    samples_per_second        (at most four a second)
 //   metrics          epoch, step, metrics{name: number}
 //   epoch_finished   epoch, step, metrics{"train/loss": ...},
-//                    learning_rates{}, seconds, samples_per_second
+//                    learning_rates{}, seconds, samples_per_second,
+//                    data_wait_seconds
 //   checkpoint_saved path, epoch, step, batch, best, bytes, manifest_sha256,
 //                    metrics{}, world_size
 //   checkpoint_removed path

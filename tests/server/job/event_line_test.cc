@@ -61,9 +61,10 @@ TEST(EventLineTest, ReadsEveryType) {
   const auto finished = Parse<EpochFinished>(
       R"({"type":"epoch_finished","epoch":1,"step":22,
           "metrics":{"train/loss":0.25},"learning_rates":{"0":0.001},
-          "seconds":1.5,"samples_per_second":9})");
+          "seconds":1.5,"samples_per_second":9,"data_wait_seconds":0.25})");
   EXPECT_EQ(finished.metrics.at("train/loss"), 0.25);
   EXPECT_EQ(finished.elapsed, absl::Milliseconds(1500));
+  EXPECT_EQ(finished.data_wait, absl::Milliseconds(250));
   const auto saved = Parse<CheckpointSaved>(
       R"({"type":"checkpoint_saved","path":"/s/c","epoch":1,"step":2,"batch":3,
           "best":true,"bytes":99,"manifest_sha256":"ab","world_size":2,

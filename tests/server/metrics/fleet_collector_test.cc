@@ -90,6 +90,8 @@ TEST_F(FleetCollectorTest, ShowsAnActiveJob) {
         "epochd_train_metric{" + id +
             ",phase=\"val\",metric=\"accuracy\"} 0.9\n",
         "epochd_train_samples_per_second{" + id + "} 5000\n",
+        "epochd_train_epoch_seconds{" + id + "} 20\n",
+        "epochd_train_data_wait_seconds{" + id + "} 1.5\n",
         "epochd_checkpoint_age_seconds{" + id + "} 10\n"}) {
     EXPECT_THAT(text, HasSubstr(line));
   }
@@ -139,14 +141,14 @@ TEST_F(FleetCollectorTest, AFamilyThatIsFullDropsAndCounts) {
       return job;
     }();
   }
-  // Five families have one series for each job.
+  // Seven families have one series for each job.
   FleetCollector::Options options;
   options.max_series_per_family = 8;
   const std::string text = Text(options);
   EXPECT_THAT(text, HasSubstr(Id(7)));
   EXPECT_THAT(text, Not(HasSubstr(Id(8))));
-  EXPECT_THAT(text, HasSubstr("epochd_metrics_dropped_series_total 10\n"));
-  EXPECT_THAT(Text(), HasSubstr("epochd_metrics_dropped_series_total 20\n"))
+  EXPECT_THAT(text, HasSubstr("epochd_metrics_dropped_series_total 14\n"));
+  EXPECT_THAT(Text(), HasSubstr("epochd_metrics_dropped_series_total 28\n"))
       << "a counter grows with each scrape that drops";
 }
 

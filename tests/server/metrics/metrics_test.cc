@@ -126,6 +126,7 @@ TEST_F(MetricsTest, TwentyThousandJobsStayWithinTheBudgetOfAScrape) {
     stats_.active_jobs.back().progress.reset();
     auto job = std::make_shared<job::Job>(*stats_.active_jobs.back().job);
     job->metrics.clear();
+    job->epoch_time = absl::ZeroDuration();
     job->checkpoints.clear();
     stats_.active_jobs.back().job = job;
   }

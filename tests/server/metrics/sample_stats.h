@@ -22,6 +22,8 @@ inline control::JobView SampleJobView(uint64_t number,
   job->create_time = absl::FromUnixSeconds(1000);
   job->metrics = {
       {"train/loss", 0.5}, {"val/loss", 0.75}, {"val/accuracy", 0.9}};
+  job->epoch_time = absl::Seconds(20);
+  job->data_wait = absl::Milliseconds(1500);
   job::Checkpoint checkpoint;
   checkpoint.create_time = absl::FromUnixSeconds(1990);
   job->checkpoints = {checkpoint};

@@ -54,16 +54,16 @@ int64_t Batch::Size() const {
   return entries_.front().second.size(0);
 }
 
-Batch Batch::To(c10::Device device) const {
+Batch Batch::To(c10::Device device, bool non_blocking) const {
   Batch moved = *this;
-  moved.MoveTo(device);
+  moved.MoveTo(device, non_blocking);
   return moved;
 }
 
-void Batch::MoveTo(c10::Device device) {
+void Batch::MoveTo(c10::Device device, bool non_blocking) {
   for (auto& [key, value] : entries_) {
     if (value.device() == device) continue;
-    value = value.to(device, value.scalar_type(), /*non_blocking=*/true);
+    value = value.to(device, value.scalar_type(), non_blocking);
   }
 }
 

@@ -41,9 +41,10 @@ class Batch {
   int64_t Size() const;
   bool empty() const { return entries_.empty(); }
   // A batch with every tensor on `device` (itself when it is there already).
-  Batch To(c10::Device device) const;
+  // `non_blocking`: from pinned memory the copy goes on while this returns.
+  Batch To(c10::Device device, bool non_blocking = true) const;
   // The same, in place.
-  void MoveTo(c10::Device device);
+  void MoveTo(c10::Device device, bool non_blocking = true);
 
   auto begin() const { return entries_.begin(); }
   auto end() const { return entries_.end(); }

@@ -66,6 +66,13 @@ class Dataset {
 inline constexpr int64_t kUnknownLength = -1;
 inline constexpr int64_t kEndless = -2;
 
+// Samples that could not be read and were left out, in an epoch of a rank.
+struct Skipped {
+  bool is_allowed = false;  // else the first one is an error
+  int64_t samples = 0;
+  std::vector<std::string> problems = {};  // the first few
+};
+
 // Iterates a data set in batches, epoch by epoch; data/loader.h implements it.
 // Used from one thread.
 class BatchSource {
@@ -79,12 +86,15 @@ class BatchSource {
   virtual bool Next(Batch& batch) = 0;
   // Batches of this rank in an epoch, or one of the constants above.
   virtual int64_t NumBatches() const = 0;
-  // Samples of the whole data set, over all ranks, each once.
+  // Samples of an epoch, over all ranks: those of the data set, each once,
+  // unless a sampler says otherwise.
   virtual int64_t NumSamples() const = 0;
   virtual int64_t BatchSize() const = 0;
   // Places in the data set of the samples of the batch that Next() gave last;
   // empty: not known.
   virtual std::vector<int64_t> Indices() const { return {}; }
+  // Since StartEpoch().
+  virtual Skipped skipped() const { return {}; }
 };
 
 }  // namespace epochd::engine

@@ -36,6 +36,7 @@ class LimitedSource : public BatchSource {
   }
   int64_t BatchSize() const override { return source_->BatchSize(); }
   std::vector<int64_t> Indices() const override { return source_->Indices(); }
+  Skipped skipped() const override { return source_->skipped(); }
 
  private:
   const std::unique_ptr<BatchSource> source_;
@@ -60,6 +61,7 @@ class RepeatedSource : public BatchSource {
     const int64_t place =
         (limit_ == kEndless ? 0 : epoch * limit_) + first_batch;
     taken_ = first_batch;
+    before_ = {};
     round_ = place / batches_;
     source_->StartEpoch(round_, place % batches_);
   }
@@ -67,6 +69,7 @@ class RepeatedSource : public BatchSource {
     if (limit_ != kEndless && taken_ >= limit_) return false;
     ++taken_;
     if (source_->Next(batch)) return true;
+    before_ = skipped();
     source_->StartEpoch(++round_, 0);
     return source_->Next(batch);
   }
@@ -74,6 +77,12 @@ class RepeatedSource : public BatchSource {
   int64_t NumSamples() const override { return source_->NumSamples(); }
   int64_t BatchSize() const override { return source_->BatchSize(); }
   std::vector<int64_t> Indices() const override { return source_->Indices(); }
+  Skipped skipped() const override {
+    Skipped sum = source_->skipped();
+    sum.samples += before_.samples;
+    if (!before_.problems.empty()) sum.problems = before_.problems;
+    return sum;
+  }
 
  private:
   const std::unique_ptr<BatchSource> source_;
@@ -81,6 +90,7 @@ class RepeatedSource : public BatchSource {
   const int64_t batches_;
   int64_t round_ = 0;
   int64_t taken_ = 0;
+  Skipped before_;  // in earlier rounds of this epoch
 };
 
 }  // namespace

@@ -2,16 +2,20 @@
 //
 // The loader: a data set in batches, epoch by epoch, made ahead by threads.
 // What comes out, and in which order, depends on (seed, epoch, rank, world
-// size) alone; threads only change when it is ready. Memory is bounded by
-// `prefetch` batches. An error in a thread is thrown by the Next() that would
-// have returned its batch. Threads end with the loader.
+// size) alone; threads only change when it is ready. Batches made ahead are
+// bounded in number and bytes. An error in a thread is thrown by the Next()
+// that would have returned its batch. Threads end with the loader.
 //
-// Order: a permutation of the whole data set by (seed, epoch) when shuffling;
-// rank r of W takes places r, r+W, r+2W, ... of it, so that the samples of one
-// step over all ranks are the same whatever W is (with batch_size * W fixed).
-// `torch_order` takes torch's permutation in place of ours, which is what
-// DistributedSampler and MMEngine's DefaultSampler give: randperm of a CPU
-// generator seeded with seed + epoch, of which torch reads the low 32 bits.
+// Order: the sampler's, or a permutation of the whole data set by (seed, epoch)
+// when shuffling; rank r of W takes places r, r+W, r+2W, ... of it, so that the
+// samples of one step over all ranks are the same whatever W is (with
+// batch_size * W fixed). `torch_order` takes torch's permutation in place of
+// ours, which is what DistributedSampler and MMEngine's DefaultSampler give:
+// randperm of a CPU generator seeded with seed + epoch, of which torch reads
+// the low 32 bits.
+//
+// While batches cost less than handing them over between threads would, Next()
+// makes them itself and the threads sleep.
 #pragma once
 
 #include <cstdint>
@@ -20,6 +24,8 @@
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
+#include "worker/engine/data/batch_maker.h"
+#include "worker/engine/data/sampler.h"
 
 namespace epochd::engine {
 
@@ -40,12 +46,25 @@ struct LoaderOptions {
   // Without `pad`: leave out the last samples of the order until every rank has
   // the same number; training without repeats.
   bool trim = false;
+  // nullptr: each sample once, as `shuffle` says.
+  std::shared_ptr<const Sampler> sampler = {};
+  // Most bytes of batches made ahead, those being made included, which count
+  // as the greatest so far; one batch is always made.
+  int64_t prefetch_bytes = int64_t{1} << 30;
+  CollateOptions collate = {};
+  ReadPolicy policy = {};
+  // Samples that may be left out in an epoch of a rank.
+  int64_t max_skipped = 100;
+  // Batches lie in memory from which a GPU copies without waiting.
+  bool pin_memory = false;
 };
 
+// Throws Error(kBadSpec): options that make no sense, or a sampler that cannot
+// order the data set.
 std::unique_ptr<BatchSource> MakeLoader(std::shared_ptr<const Dataset> dataset,
                                         const LoaderOptions& options);
 
-// The indices of this rank in `epoch`, in order.
+// The indices of this rank in `epoch` without a sampler, in order.
 std::vector<int64_t> EpochOrder(int64_t size, int64_t epoch,
                                 const LoaderOptions& options);
 

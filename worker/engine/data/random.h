@@ -54,6 +54,7 @@ enum class Stream : uint64_t {
   kSample = 2,
   kSplit = 3,
   kPatch = 4,
+  kBatch = 5,
 };
 
 }  // namespace epochd::engine

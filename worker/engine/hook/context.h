@@ -157,6 +157,8 @@ struct TrainerContext {
   bool was_validated = false;
   double seconds = 0;
   double samples_per_second = 0;
+  // Of `seconds`, what the training spent waiting for its batches.
+  double data_wait_seconds = 0;
   // Set by stop conditions (on_stop_check) with what to tell people.
   bool stop = false;
   std::string stop_reason{};

@@ -5,6 +5,7 @@
 // of a runner; one thread.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -17,14 +18,18 @@ namespace epochd::engine {
 
 class BatchFeed {
  public:
-  // `source` was begun at batch `taken`; outlives this.
-  BatchFeed(BatchSource& source, int64_t taken)
-      : source_(source), num_batches_(source.NumBatches()), taken_(taken) {}
+  // `source` was begun at batch `taken`; outlives this. `waited`: grows by the
+  // seconds spent on it; may be nullptr.
+  BatchFeed(BatchSource& source, int64_t taken, double* waited = nullptr)
+      : source_(source),
+        num_batches_(source.NumBatches()),
+        taken_(taken),
+        waited_(waited) {}
 
   // False: the epoch is over.
   bool Next(Batch& batch) {
     if (num_batches_ != kUnknownLength) {
-      if (!source_.Next(batch)) return false;
+      if (!Ask(batch)) return false;
       ++taken_;
       return true;
     }
@@ -47,12 +52,22 @@ class BatchFeed {
  private:
   void Look() {
     ahead_.emplace();
-    if (!source_.Next(*ahead_)) ahead_.reset();
+    if (!Ask(*ahead_)) ahead_.reset();
+  }
+  bool Ask(Batch& batch) {
+    if (waited_ == nullptr) return source_.Next(batch);
+    const auto began = std::chrono::steady_clock::now();
+    const bool is_there = source_.Next(batch);
+    *waited_ +=
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - began)
+            .count();
+    return is_there;
   }
 
   BatchSource& source_;
   const int64_t num_batches_;
   int64_t taken_;
+  double* const waited_;
   bool is_begun_ = false;
   std::optional<Batch> ahead_;
 };

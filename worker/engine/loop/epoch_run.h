@@ -12,6 +12,7 @@
 
 #include "worker/engine/core/dataset.h"
 #include "worker/engine/core/metric.h"
+#include "worker/engine/data/preprocessor.h"
 #include "worker/engine/dist/communicator.h"
 #include "worker/engine/loop/criterion.h"
 #include "worker/engine/loop/meter.h"
@@ -69,6 +70,27 @@ struct EpochRun {
   int64_t max_batches = -1;
   // Set by a pass without steps: how many it saw.
   int64_t num_samples = 0;
+  // nullptr: batches are brought to the device as they are.
+  const Preprocessor* preprocessor = nullptr;
+  uint64_t seed = 0;
+  int rank = 0;
+  // Grows by the seconds that the pass waits for its batches; nullptr: nobody
+  // wants to know.
+  double* data_wait = nullptr;
+
+  // Makes batch `number` of the epoch what the model is to see.
+  void Receive(Batch& batch, int64_t number) const {
+    if (preprocessor == nullptr) {
+      batch.MoveTo(device);
+      return;
+    }
+    batch = preprocessor->Receive(batch, device,
+                                  {.seed = seed,
+                                   .epoch = position.epoch,
+                                   .batch = number,
+                                   .rank = rank,
+                                   .is_training = phase == "train"});
+  }
 };
 
 }  // namespace epochd::engine

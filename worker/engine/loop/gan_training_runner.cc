@@ -80,7 +80,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   CheckModel(run.model);
   Position& position = run.position;
   if (position.batch == 0) d_steps_ = g_steps_ = 0;
-  BatchFeed feed(run.source, position.batch);
+  BatchFeed feed(run.source, position.batch, run.data_wait);
   GanContext context;
   context.phase = run.phase;
   context.epoch = position.epoch;
@@ -101,7 +101,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
 
   Batch batch;
   while (feed.Next(batch)) {
-    batch.MoveTo(run.device);
+    run.Receive(batch, position.batch);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();

@@ -54,7 +54,8 @@ Batch PredictionRunner::Select(const Batch& batch, const Batch& returned,
     }
   }
   const at::Tensor* mask = batch.Find(options_.mask);
-  if (mask == nullptr) return selected;
+  // One of more dimensions marks parts of samples.
+  if (mask == nullptr || mask->dim() > 1) return selected;
   if (mask->dim() != 1 || mask->size(0) != batch.Size()) {
     throw Error(ErrorKind::kTraining,
                 "prediction: the mask \"" + options_.mask + "\" is of shape " +
@@ -98,7 +99,7 @@ PredictionRunner::Result PredictionRunner::RunEpoch(
       return result;
     }
     context.indices = run.source.Indices();
-    batch.MoveTo(run.device);
+    run.Receive(batch, context.batch);
     context.entry = &batch;
     context.samples = batch.Size();
     on_pre_step.Fire(context);

@@ -234,6 +234,7 @@ bool Trainer::Train() {
   const std::chrono::duration<double> lasted =
       std::chrono::steady_clock::now() - began_;
   context_.seconds = seconds_before_ + lasted.count();
+  context_.data_wait_seconds = data_wait_;
   training_seconds_ += lasted.count();
   context_.samples_per_second =
       context_.seconds > 0
@@ -253,7 +254,11 @@ EpochRun Trainer::TrainingRun() {
           .device = environment_.device,
           .phase = "train",
           .total_batches = total_batches_,
-          .groups_cross_epochs = parts_.plan.groups_cross_epochs};
+          .groups_cross_epochs = parts_.plan.groups_cross_epochs,
+          .preprocessor = parts_.preprocessor.get(),
+          .seed = parts_.seed,
+          .rank = environment_.communicator->rank(),
+          .data_wait = &data_wait_};
 }
 
 StepControl::Verdict Trainer::AfterBatch(const BatchEnd& end) {
@@ -326,6 +331,7 @@ bool Trainer::CloseEpoch(bool is_whole) {
   context_.monitored.reset();
   context_.scores =
       ReduceMeter(*environment_.communicator, train_meter_, "train/");
+  TellSkipped("train", *parts_.train, skipped_before_);
   if (validates && !Validate("val")) return false;
   context_.was_validated = validates || !parts_.val;
   if (!is_judged_) {
@@ -343,7 +349,8 @@ bool Trainer::CloseEpoch(bool is_whole) {
 bool Trainer::Commit() {
   ++position_.epoch;
   position_.batch = 0;
-  seconds_before_ = 0;
+  seconds_before_ = data_wait_ = 0;
+  skipped_before_ = 0;
   train_meter_.Reset();
   const Agreement::Wishes agreed =
       agreement_.Now({.stop = stop_requested_,

@@ -99,6 +99,8 @@ class Trainer : public StepControl {
     std::unique_ptr<BatchSource> train;
     std::unique_ptr<BatchSource> val;  // nullptr: no validation
     std::unique_ptr<BatchSource> predict{};
+    // nullptr: none.
+    std::shared_ptr<const Preprocessor> preprocessor{};
     Criterion criterion;
     Criterion val_criterion;
     std::vector<std::shared_ptr<Metric>> metrics;
@@ -250,6 +252,10 @@ class Trainer : public StepControl {
   // Moves on to the next epoch. True: the run stops here on request.
   bool Commit();
   Outcome Leave();
+  // Tells of samples of `part` that were left out, and adds their number over
+  // all ranks to the scores; `before`: of earlier attempts.
+  void TellSkipped(const std::string& part, const BatchSource& source,
+                   int64_t before);
   // Makes one rank's predictions those of all.
   void JoinPredictions(PredictionRunner::Result& own) const;
   // Keeps a problem for Restore() to throw, or tells it when not strict.
@@ -298,6 +304,9 @@ class Trainer : public StepControl {
   // Of the running epoch, for its rate; includes earlier attempts.
   std::chrono::steady_clock::time_point began_;
   double seconds_before_ = 0;
+  // Of the running epoch, on this rank; also of earlier attempts.
+  double data_wait_ = 0;
+  int64_t skipped_before_ = 0;
   // Of all passes before this one, also in earlier attempts.
   double training_seconds_ = 0;
   bool is_in_pass_ = false;

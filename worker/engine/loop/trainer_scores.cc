@@ -21,7 +21,30 @@ EpochRun Trainer::ValidationRun(const std::string& phase) {
           .sync = *sync_,
           .device = environment_.device,
           .phase = phase,
-          .metrics = parts_.metrics};
+          .metrics = parts_.metrics,
+          .preprocessor = parts_.preprocessor.get(),
+          .seed = parts_.seed,
+          .rank = environment_.communicator->rank()};
+}
+
+void Trainer::TellSkipped(const std::string& part, const BatchSource& source,
+                          int64_t before) {
+  const Skipped skipped = source.skipped();
+  if (!skipped.is_allowed) return;
+  if (skipped.samples > 0) {
+    std::string text = "experiment.data." + part + ": " +
+                       std::to_string(skipped.samples) +
+                       " samples could not be read and were left out: ";
+    for (const std::string& problem : skipped.problems) text += problem + "; ";
+    const auto untold =
+        skipped.samples - static_cast<int64_t>(skipped.problems.size());
+    text += untold > 0 ? "and " + std::to_string(untold) + " more" : "no more";
+    events().Notice("warning", text);
+  }
+  at::Tensor samples = at::tensor({before + skipped.samples}, at::kLong);
+  environment_.communicator->AllReduceSum(samples);
+  context_.scores.emplace_back(part + "/skipped_samples",
+                               samples.item<double>());
 }
 
 bool Trainer::IsValidationDue() const {
@@ -58,6 +81,7 @@ bool Trainer::Validate(const std::string& phase) {
                                    ": has no sample; there are no scores of "
                                    "it, and what looks at them does not act");
   }
+  TellSkipped(phase, *parts_.val, 0);
   Judge(/*must_be_there=*/false);
   on_validation_finished.Fire(context_);
   return true;
@@ -155,11 +179,15 @@ std::optional<PredictionRunner::Result> Trainer::Predict() {
                  .control = *this,
                  .sync = *sync_,
                  .device = environment_.device,
-                 .phase = "predict"};
+                 .phase = "predict",
+                 .preprocessor = parts_.preprocessor.get(),
+                 .seed = parts_.seed,
+                 .rank = environment_.communicator->rank()};
     result = parts_.prediction_runner->RunEpoch(
         run, [this](PredictionRunner::Result& own) { JoinPredictions(own); });
     is_stopping_ = result.left_early;
     if (is_stopping_) return;
+    TellSkipped("predict", *parts_.predict, 0);
     if (result.num_batches == 0) {
       throw Error(ErrorKind::kBadSpec,
                   "experiment.data.predict: has no batch; at least one sample "

@@ -183,6 +183,9 @@ void Trainer::Begin() {
 std::string Trainer::OwnState() const {
   const nlohmann::ordered_json json = {
       {"meter", train_meter_.State()},
+      {"skipped", position_.batch == 0
+                      ? 0
+                      : skipped_before_ + parts_.train->skipped().samples},
       {"runner", parts_.training_runner->State()}};
   std::vector<NamedTensor> tensors;
   for (const auto& [kind, generator] : Generators(environment_.device)) {
@@ -261,6 +264,7 @@ nlohmann::ordered_json Trainer::StateJson() const {
                {"train_samples", parts_.train->NumSamples()},
                {"epoch_seconds",
                 position_.batch == 0 ? 0.0 : seconds_before_ + lasted.count()},
+               {"data_wait_seconds", data_wait_},
                {"best",
                 {{"metric", parts_.monitor.metric},
                  {"value", FromNumber(parts_.monitor.best)},
@@ -358,6 +362,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   validated_at_ = json.value("validated_at", int64_t{-1});
   training_seconds_ = json.value("training_seconds", 0.0);
   seconds_before_ = json.value("epoch_seconds", 0.0);
+  data_wait_ = json.value("data_wait_seconds", 0.0);
   const int rank = environment_.communicator->rank();
   const Grouping now{environment_.communicator->world_size(),
                      parts_.train->BatchSize(), parts_.train->NumSamples()};
@@ -367,6 +372,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   const auto& ranks = json.at("ranks");
   if (before == now) {
     train_meter_.LoadState(ranks.at(rank).at("meter"));
+    skipped_before_ = ranks.at(rank).value("skipped", int64_t{0});
     parts_.training_runner->LoadState(ranks.at(rank).at("runner"));
     for (const NamedTensor& each :
          Below(snapshot.state, OfRank(rank) + "generator.")) {
@@ -393,9 +399,14 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
     Json meters = Json::array();
     for (const auto& each : ranks) meters.push_back(each.at("meter"));
     train_meter_.LoadState(MergeMeters(meters, rank));
+    if (rank == 0) {
+      for (const auto& each : ranks) {
+        skipped_before_ += each.value("skipped", int64_t{0});
+      }
+    }
   } else {
     train_meter_.Reset();
-    seconds_before_ = 0;
+    seconds_before_ = data_wait_ = 0;
   }
   if (is_main_rank()) {
     events().Notice(

@@ -29,7 +29,7 @@ void Clear(RunnerContext& context) {
 
 bool TrainingRunner::RunEpoch(EpochRun& run) {
   Position& position = run.position;
-  BatchFeed feed(run.source, position.batch);
+  BatchFeed feed(run.source, position.batch, run.data_wait);
   RunnerContext context{.phase = run.phase,
                         .epoch = position.epoch,
                         .batch = position.batch,
@@ -46,7 +46,7 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
 
   Batch batch;
   while (feed.Next(batch)) {
-    batch.MoveTo(run.device);
+    run.Receive(batch, position.batch);
     context.batch = position.batch;
     context.entry = &batch;
     context.samples = batch.Size();

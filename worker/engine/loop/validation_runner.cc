@@ -24,7 +24,7 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
   Batch batch;
   while (context.batch != run.max_batches && run.source.Next(batch)) {
     if (run.control.ShouldLeave()) return false;
-    batch.MoveTo(run.device);
+    run.Receive(batch, context.batch);
     context.entry = &batch;
     context.samples = batch.Size();
     context.losses.clear();

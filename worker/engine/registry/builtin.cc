@@ -4,6 +4,8 @@
 #include <utility>
 
 #include "worker/engine/data/builtin.h"
+#include "worker/engine/data/builtin_preprocessor.h"
+#include "worker/engine/data/builtin_samplers.h"
 #include "worker/engine/data/builtin_views.h"
 #include "worker/engine/data/image/builtin.h"
 #include "worker/engine/data/stage_files.h"
@@ -15,6 +17,7 @@
 #include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/experiment_component.h"
+#include "worker/engine/registry/loader_parameters.h"
 #include "worker/engine/registry/loop_components.h"
 #include "worker/engine/schedule/builtin.h"
 
@@ -26,10 +29,14 @@ void AddBuiltins(Registry& registry) {
     registry.Declare(std::move(section));
   }
   registry.Declare(DdpSection());
+  registry.Declare(PadBatchesSection());
   registry.Add(BuiltinModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinViews());
   registry.Add(BuiltinImageDatasets());
+  registry.Add(BuiltinSamplers());
+  registry.Add(BuiltinPreprocessors());
+  registry.Add(BuiltinBatchAugments());
   registry.Add(BuiltinTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());

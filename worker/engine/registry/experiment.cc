@@ -120,15 +120,26 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   const BatchLimit& limit =
       limits_.overfit.is_set() ? limits_.overfit : limits_.Of(part);
   if (limits_.overfit.is_set()) loader.shuffle = false;
+  // What is measured, or learnt by heart, is each sample once.
+  if (limits_.overfit.is_set() || section != part) loader.sampler = nullptr;
+  // Ranks must stay in step, and batches keep their size.
+  loader.policy.replace = part == "train";
+  loader.pin_memory &= options_.environment.device.is_cuda();
   if (limit.is_set() && limit.batches == 0 && part != "train") return nullptr;
-  std::unique_ptr<BatchSource> source = MakeLoader(std::move(dataset), loader);
+  std::unique_ptr<BatchSource> source;
+  try {
+    source = MakeLoader(std::move(dataset), loader);
+  } catch (const Error& error) {
+    Refuse(path, error.what());
+  }
   if (part == "train" && source->NumBatches() == 0) {
     Refuse(AppendKey(path, "batch_size"),
            std::to_string(loader.batch_size) + " leaves no full batch of " +
                std::to_string(source->NumSamples()) +
                " samples; less, or drop_last: false, is accepted");
   }
-  if (params.Bool("endless")) {
+  if (params.Bool("endless") ||
+      (loader.sampler && loader.sampler->is_endless())) {
     // A share is one of the data, which comes again and again.
     return RepeatForever(
         std::move(source),
@@ -370,6 +381,10 @@ Experiment Builder::Build() {
                         ? Meter::Weighting::kBatches
                         : Meter::Weighting::kSamples;
   MakeSources(experiment.task, parts);
+  if (values_.contains("preprocessor")) {
+    parts.preprocessor = scope_.MakeAs<Preprocessor>(values_.at("preprocessor"),
+                                                     Path("preprocessor"));
+  }
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
   if (values_.contains("loss_balancer")) {

@@ -18,6 +18,9 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .type = "bool",
        .default_value = false,
        .help = "another order each epoch, by seed and epoch"},
+      {.name = "sampler",
+       .type = "component<sampler>",
+       .help = "which samples an epoch has; each once by default"},
       {.name = "order",
        .type = "string",
        .default_value = "hashed",
@@ -37,6 +40,30 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .min = 1,
        .max = 1024,
        .help = "batches made ahead, over all threads"},
+      {.name = "prefetch_bytes",
+       .type = "size",
+       .default_value = "1GiB",
+       .help = "most memory of batches made ahead"},
+      {.name = "pin_memory",
+       .type = "bool",
+       .default_value = false,
+       .help = "batches lie in memory from which a GPU copies without waiting; "
+               "nothing without a GPU"},
+      {.name = "on_error",
+       .type = "string",
+       .default_value = "fail",
+       .choices = {"fail", "skip"},
+       .help = "what becomes of a sample that cannot be read: an error, or it "
+               "is left out and counted; in training the next one stands in"},
+      {.name = "max_skipped",
+       .type = "int",
+       .default_value = 100,
+       .min = 0,
+       .help = "samples that may be left out in an epoch of a rank"},
+      {.name = "pad_batches",
+       .type = "section<PadBatches>",
+       .help = "samples of different lengths are padded to the longest of "
+               "their batch"},
       {.name = "drop_last",
        .type = "bool",
        .default_value = false,
@@ -54,6 +81,36 @@ std::vector<catalogue::Parameter> LoaderParameters() {
   };
 }
 
+catalogue::Component PadBatchesSection() {
+  catalogue::Component section{
+      .kind = "section",
+      .name = "PadBatches",
+      .help = "how samples of different lengths become a batch"};
+  section.parameters = {
+      {.name = "field",
+       .type = "string",
+       .default_value = "input",
+       .help = "whose lengths the mask tells"},
+      {.name = "mask",
+       .type = "string",
+       .default_value = "mask",
+       .help = "field [B, L] that is made: true where samples are real"},
+      {.name = "value",
+       .type = "float",
+       .default_value = 0.0,
+       .help = "what fields are padded with"},
+      {.name = "label",
+       .type = "int",
+       .default_value = -100,
+       .help = "what whole numbers beside `field` are padded with"},
+      {.name = "multiple",
+       .type = "int",
+       .default_value = 1,
+       .min = 1,
+       .help = "lengths are rounded up to a multiple"}};
+  return section;
+}
+
 std::shared_ptr<Dataset> WithTransforms(std::shared_ptr<Dataset> dataset,
                                         const Params& params) {
   auto transforms = params.MakeList<Transform>("transforms");
@@ -69,6 +126,26 @@ LoaderOptions ReadLoaderOptions(const Params& params) {
   options.threads = static_cast<int>(params.Int("threads"));
   options.prefetch = static_cast<int>(params.Int("prefetch"));
   options.drop_last = params.Bool("drop_last");
+  options.sampler = params.Make<Sampler>("sampler");
+  if (options.sampler && options.shuffle) {
+    params.Fail("shuffle", "true, beside a sampler, which says the order");
+  }
+  const auto bytes = catalogue::ParseBytes(params.String("prefetch_bytes"));
+  if (!bytes) params.Fail("prefetch_bytes", "no size, such as 512MiB");
+  options.prefetch_bytes = *bytes;
+  options.policy.skip = params.String("on_error") == "skip";
+  options.max_skipped = params.Int("max_skipped");
+  options.pin_memory = params.Bool("pin_memory");
+  if (params.Has("pad_batches")) {
+    const catalogue::Json& given = params.Raw("pad_batches");
+    CollateOptions& collate = options.collate;
+    collate.pad = true;
+    collate.pad_field = given.value("field", collate.pad_field);
+    collate.mask = given.value("mask", collate.mask);
+    collate.pad_value = given.value("value", collate.pad_value);
+    collate.pad_label = given.value("label", collate.pad_label);
+    collate.multiple = given.value("multiple", collate.multiple);
+  }
   return options;
 }
 

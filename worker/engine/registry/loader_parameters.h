@@ -13,12 +13,15 @@
 namespace epochd::engine {
 
 std::vector<catalogue::Parameter> LoaderParameters();
+// `pad_batches` of the loader: "PadBatches", of kind "section".
+catalogue::Component PadBatchesSection();
 
 // The data set with the transforms that stand beside it.
 std::shared_ptr<Dataset> WithTransforms(std::shared_ptr<Dataset> dataset,
                                         const Params& params);
 
-// Reads them; seed, rank, world size and padding are the caller's.
+// Reads them; seed, rank, world size and what training needs are the caller's.
+// Throws Error(kBadSpec) where they contradict each other.
 LoaderOptions ReadLoaderOptions(const Params& params);
 
 }  // namespace epochd::engine

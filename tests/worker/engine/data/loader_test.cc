@@ -164,7 +164,7 @@ class BrokenAt : public Dataset {
   int64_t Size() const override { return 12; }
   Batch Get(int64_t index, const SampleSeed& /*seed*/) const override {
     if (index == index_) {
-      throw Error(ErrorKind::kBadSpec, "sample 9: unreadable");
+      throw Error(ErrorKind::kBadSpec, "unreadable");
     }
     return Batch{{"target", at::scalar_tensor(index)}};
   }
@@ -186,7 +186,7 @@ TEST(LoaderTest, ThrowsAThreadsErrorWhereItsBatchWouldHaveCome) {
       loader->Next(batch);
       FAIL() << "no error with " << threads << " threads";
     } catch (const Error& error) {
-      EXPECT_STREQ(error.what(), "sample 9: unreadable");
+      EXPECT_STREQ(error.what(), "data: sample 9: unreadable");
     }
   }
 }

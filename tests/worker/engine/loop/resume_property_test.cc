@@ -136,6 +136,7 @@ Snapshot Ending(const std::string& output) {
   Snapshot snapshot = ReadCheckpoint(output + "/checkpoints/last");
   snapshot.json.erase("epoch_seconds");
   snapshot.json.erase("training_seconds");
+  snapshot.json.erase("data_wait_seconds");
   return snapshot;
 }
 

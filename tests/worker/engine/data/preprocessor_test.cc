@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/preprocessor.h"
+
+#include <ATen/ATen.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/data/batch_augments.h"
+
+namespace epochd::engine {
+namespace {
+
+// Four samples, each filled with its number and labelled by it.
+Batch Numbered(std::vector<int64_t> shape) {
+  at::Tensor input = at::zeros(shape);
+  for (int64_t i = 0; i < shape[0]; ++i) input[i].fill_(i);
+  return Batch{{"input", input}, {"target", at::arange(shape[0])}};
+}
+
+const BatchKey kTraining{.seed = 1, .is_training = true};
+
+// A tenth of each sample is replaced by what was drawn.
+class Recording : public BatchAugment {
+ public:
+  explicit Recording(int64_t number) : number_(number) {}
+  void Apply(Batch& batch, Random& random) const override {
+    batch.Set("applied", at::scalar_tensor(number_));
+    batch.Set("draw", at::scalar_tensor(static_cast<int64_t>(random.Next()),
+                                        at::kLong));
+  }
+
+ private:
+  const int64_t number_;
+};
+
+std::string ErrorOf(const std::function<void()>& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DevicePreprocessorTest, LeavesTheGivenBatchAsItIs) {
+  const Batch given = Numbered({4, 3, 2, 2});
+  DevicePreprocessor::Options options;
+  options.mean = {1};
+  options.std = {2};
+  const Batch done =
+      DevicePreprocessor(options).Receive(given, at::kCPU, kTraining);
+  EXPECT_EQ(given.At("input")[3].max().item<float>(), 3.0f);
+  EXPECT_EQ(done.At("input")[3].max().item<float>(), 1.0f);
+  EXPECT_TRUE(at::equal(done.At("target"), given.At("target")));
+  EXPECT_EQ(done.Find("mask"), nullptr);
+}
+
+TEST(DevicePreprocessorTest, WholeNumbersBecomeFloatOnTheDevice) {
+  const Batch given{{"input", at::full({1, 3, 2, 2}, 200, at::kByte)}};
+  DevicePreprocessor::Options options;
+  options.mean = {100};
+  options.std = {50};
+  options.cast = at::kBFloat16;
+  const Batch done = DevicePreprocessor(options).Receive(given, at::kCPU, {});
+  EXPECT_EQ(done.At("input").scalar_type(), at::kBFloat16);
+  EXPECT_EQ(done.At("input").max().item<float>(), 2.0f);
+}
+
+TEST(DevicePreprocessorTest, PadsSignalsAndTheMaskThatIsThere) {
+  Batch given = Numbered({4, 2, 6});
+  DevicePreprocessor::Options options;
+  options.pad_multiple = 4;
+  options.pad_value = -1;
+  const DevicePreprocessor preprocessor(options);
+  Batch done = preprocessor.Receive(given, at::kCPU, {});
+  EXPECT_EQ(done.At("input").sizes(), at::IntArrayRef({4, 2, 8}));
+  EXPECT_TRUE(done.At("input").slice(2, 6).eq(-1).all().item<bool>());
+  EXPECT_EQ(done.At("mask").sizes(), at::IntArrayRef({4, 8}));
+  EXPECT_EQ(done.At("mask").sum().item<int64_t>(), 24);
+  at::Tensor mask = at::zeros({4, 6}, at::kBool);
+  mask[0].fill_(true);
+  given.Set("mask", mask);
+  done = preprocessor.Receive(given, at::kCPU, {});
+  EXPECT_EQ(done.At("mask").sizes(), at::IntArrayRef({4, 8}));
+  EXPECT_EQ(done.At("mask").sum().item<int64_t>(), 6);
+  // That of samples stays what it is.
+  given.Set("mask", at::ones({4}, at::kBool));
+  done = preprocessor.Receive(given, at::kCPU, {});
+  EXPECT_EQ(done.At("mask").sizes(), at::IntArrayRef({4}));
+}
+
+TEST(DevicePreprocessorTest, AugmentsOnlyInTrainingAndByTheKeyAlone) {
+  DevicePreprocessor::Options options;
+  options.augments = {std::make_shared<Recording>(0),
+                      std::make_shared<Recording>(1)};
+  const DevicePreprocessor preprocessor(options);
+  const Batch given = Numbered({4, 1, 2, 2});
+  BatchKey key = kTraining;
+  key.is_training = false;
+  EXPECT_EQ(preprocessor.Receive(given, at::kCPU, key).Find("draw"), nullptr);
+  const auto draw = [&](BatchKey of) {
+    return preprocessor.Receive(given, at::kCPU, of).At("draw").item<int64_t>();
+  };
+  EXPECT_EQ(draw(kTraining), draw(kTraining));
+  std::set<int64_t> draws = {draw(kTraining)};
+  for (auto change :
+       {+[](BatchKey& of) { ++of.seed; }, +[](BatchKey& of) { ++of.epoch; },
+        +[](BatchKey& of) { ++of.batch; }, +[](BatchKey& of) { ++of.rank; }}) {
+    BatchKey other = kTraining;
+    change(other);
+    EXPECT_TRUE(draws.insert(draw(other)).second);
+  }
+}
+
+TEST(DevicePreprocessorTest, ChoosesAugmentsByTheirChances) {
+  for (bool even : {true, false}) {
+    DevicePreprocessor::Options options;
+    options.augments = {std::make_shared<Recording>(0),
+                        std::make_shared<Recording>(1)};
+    if (!even) options.augment_chances = {0.1, 0.3};
+    const DevicePreprocessor preprocessor(options);
+    const Batch given = Numbered({2, 1, 2, 2});
+    int counts[3] = {};
+    for (int64_t batch = 0; batch < 2000; ++batch) {
+      BatchKey key = kTraining;
+      key.batch = batch;
+      const Batch done = preprocessor.Receive(given, at::kCPU, key);
+      const at::Tensor* applied = done.Find("applied");
+      ++counts[applied == nullptr ? 2 : applied->item<int64_t>()];
+    }
+    EXPECT_NEAR(counts[0], even ? 1000 : 200, 100);
+    EXPECT_NEAR(counts[1], even ? 1000 : 600, 100);
+  }
+}
+
+TEST(DevicePreprocessorTest, NamesWhatDoesNotFit) {
+  const auto with = [](DevicePreprocessor::Options options,
+                       std::vector<int64_t> shape) {
+    return ErrorOf([&] {
+      DevicePreprocessor(options).Receive(Numbered(shape), at::kCPU, {});
+    });
+  };
+  EXPECT_NE(with({.mean = {1, 2}, .std = {1, 2}}, {1, 3, 2, 2}).find("[1, 3"),
+            std::string::npos);
+  EXPECT_NE(with({.swap_channels = true}, {1, 2, 2, 2}), "");
+  EXPECT_NE(with({.pad_multiple = 4}, {1, 2}), "");
+  EXPECT_NE(with({.fields = {"picture"}}, {1, 3, 2, 2}).find("picture"),
+            std::string::npos);
+  EXPECT_NE(with({.mean = {1}}, {1, 3, 2, 2}), "");
+  EXPECT_NE(with({.mean = {1}, .std = {0}}, {1, 3, 2, 2}), "");
+  EXPECT_NE(with({.augment_chances = {0.5}}, {1, 3, 2, 2}), "");
+}
+
+TEST(BatchAugmentTest, BetaHasItsMeanAndSpread) {
+  for (double alpha : {0.2, 1.0, 4.0}) {
+    Random random({7});
+    double sum = 0;
+    double squares = 0;
+    const int count = 20000;
+    for (int i = 0; i < count; ++i) {
+      const double draw = DrawBeta(alpha, random);
+      EXPECT_TRUE(draw >= 0 && draw <= 1);
+      sum += draw;
+      squares += (draw - 0.5) * (draw - 0.5);
+    }
+    EXPECT_NEAR(sum / count, 0.5, 0.01);
+    EXPECT_NEAR(squares / count, 1 / (4 * (2 * alpha + 1)), 0.006);
+  }
+}
+
+// Shares of the samples in sample `i`, as the picture has them.
+at::Tensor SharesOf(const at::Tensor& sample) {
+  std::vector<double> shares;
+  for (int64_t i = 0; i < 4; ++i) {
+    shares.push_back(sample.eq(i).to(at::kDouble).mean().item<double>());
+  }
+  return at::tensor(shares, at::kFloat);
+}
+
+TEST(BatchAugmentTest, LabelsSayWhatThePictureIsMadeOf) {
+  const MixedFields fields{.num_classes = 4};
+  for (bool is_mosaic : {false, true}) {
+    for (bool is_signal : {false, true}) {
+      for (uint64_t seed = 0; seed < 30; ++seed) {
+        Batch batch =
+            is_signal ? Numbered({4, 2, 40}) : Numbered({4, 2, 9, 12});
+        Random random({seed});
+        if (is_mosaic) {
+          Mosaic(fields, 0.1).Apply(batch, random);
+        } else {
+          CutMix(fields, 1.0).Apply(batch, random);
+        }
+        const at::Tensor target = batch.At("target");
+        for (int64_t i = 0; i < 4; ++i) {
+          EXPECT_TRUE(at::allclose(SharesOf(batch.At("input")[i]), target[i],
+                                   1e-5, 1e-6));
+        }
+        EXPECT_TRUE(at::allclose(target.sum(1), at::ones({4})));
+      }
+    }
+  }
+}
+
+TEST(BatchAugmentTest, MosaicHasFourNeighboursInTheirQuarters) {
+  Batch batch = Numbered({4, 1, 4, 6});
+  Mosaic({.num_classes = 4}, 0.25).Join(batch, 1, 2);
+  const at::Tensor own = batch.At("input")[3][0];
+  EXPECT_EQ(own[0][1].item<float>(), 3);
+  EXPECT_EQ(own[0][2].item<float>(), 2);
+  EXPECT_EQ(own[1][1].item<float>(), 1);
+  EXPECT_EQ(own[3][5].item<float>(), 0);
+  EXPECT_TRUE(at::allclose(
+      batch.At("target")[3],
+      at::tensor({12.0 / 24, 6.0 / 24, 4.0 / 24, 2.0 / 24}, at::kFloat)));
+}
+
+TEST(BatchAugmentTest, SoftLabelsAndPicturesAsTargetsMixAlike) {
+  Batch soft = Numbered({4, 1, 4, 4});
+  soft.Set("target", at::eye(4));
+  MixUp(MixedFields{}, 1.0).Mix(soft, 0.25);
+  EXPECT_EQ(soft.At("target")[1][1].item<float>(), 0.25f);
+  EXPECT_EQ(soft.At("target")[1][0].item<float>(), 0.75f);
+  Batch pictures = Numbered({4, 1, 4, 4});
+  pictures.Set("target", pictures.At("input").clone());
+  CutMix(MixedFields{}, 1.0).Paste(pictures, {1, 3, 0, 2});
+  EXPECT_TRUE(at::equal(pictures.At("target"), pictures.At("input")));
+}
+
+TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
+  const auto mix = [](Batch batch, int64_t classes) {
+    return ErrorOf(
+        [&] { MixUp({.num_classes = classes}, 1.0).Mix(batch, 0.5); });
+  };
+  EXPECT_NE(mix(Numbered({4, 1, 4, 4}), 0).find("num_classes"),
+            std::string::npos);
+  Batch odd = Numbered({4, 1, 4, 4});
+  odd.Set("target", at::zeros({4, 2, 2}));
+  EXPECT_NE(mix(odd, 4).find("[4, 2, 2]"), std::string::npos);
+  Batch flat = Numbered({4, 5});
+  Random random({1});
+  EXPECT_NE(ErrorOf([&] { CutMix({.num_classes = 4}, 1).Apply(flat, random); }),
+            "");
+}
+
+}  // namespace
+}  // namespace epochd::engine

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/builtin_preprocessor.h"
+
+#include <string>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/data/batch_augments.h"
+
+namespace epochd::engine {
+namespace {
+
+using catalogue::Component;
+using catalogue::Json;
+using catalogue::Parameter;
+
+Component Device() {
+  Component device{.kind = "preprocessor",
+                   .name = "DevicePreprocessor",
+                   .aliases = {"ImgDataPreprocessor", "BaseDataPreprocessor",
+                               "ClsDataPreprocessor"},
+                   .help =
+                       "Makes each batch ready on the device: channel swap, "
+                       "normalization, padding, batch augments, cast."};
+  device.parameters = {
+      {.name = "field",
+       .type = "list<string>",
+       .default_value = "input",
+       .aliases = {"fields"},
+       .scalar_ok = true,
+       .help = "what is made ready; the mask is of the first"},
+      {.name = "bgr_to_rgb",
+       .type = "bool",
+       .default_value = false,
+       .aliases = {"rgb_to_bgr"},
+       .help = "turn the order of three channels round"},
+      {.name = "mean",
+       .type = "list<float>",
+       .scalar_ok = true,
+       .help = "one, or one per channel"},
+      {.name = "std",
+       .type = "list<float>",
+       .min = 0,
+       .exclusive_min = true,
+       .scalar_ok = true,
+       .help = "as many as mean"},
+      {.name = "pad_size_divisor",
+       .type = "int",
+       .default_value = 1,
+       .min = 1,
+       .help = "height and width (length) are padded up to a multiple"},
+      {.name = "pad_value",
+       .type = "float",
+       .default_value = 0.0,
+       .help = "what they are padded with, after normalization"},
+      {.name = "mask",
+       .type = "string",
+       .default_value = "mask",
+       .help = "field that is made where padding is on: true where the batch "
+               "was real"},
+      {.name = "cast",
+       .type = "string",
+       .choices = {"float32", "float64", "float16", "bfloat16"},
+       .help = "type of what the model sees"},
+      {.name = "non_blocking",
+       .type = "bool",
+       .default_value = true,
+       .help = "go on while a batch in pinned memory is copied to the device"},
+      {.name = "batch_augments",
+       .type = "list<component<batch_augment>>",
+       .default_value = Json::array(),
+       .scalar_ok = true,
+       .help = "in training one of them is applied to each batch"},
+      {.name = "batch_augment_chances",
+       .type = "list<float>",
+       .default_value = Json::array(),
+       .min = 0,
+       .max = 1,
+       .aliases = {"probs"},
+       .scalar_ok = true,
+       .help = "how often each is; what is missing to 1: none is applied. All "
+               "alike by default"}};
+  return device;
+}
+
+std::shared_ptr<Preprocessor> MakeDevice(const Params& params) {
+  DevicePreprocessor::Options options;
+  options.fields = params.Strings("field");
+  options.swap_channels = params.Bool("bgr_to_rgb");
+  options.mean = params.Floats("mean");
+  options.std = params.Floats("std");
+  options.pad_multiple = params.Int("pad_size_divisor");
+  options.pad_value = params.Float("pad_value");
+  options.mask = params.String("mask");
+  options.non_blocking = params.Bool("non_blocking");
+  if (const auto cast = params.OptionalString("cast")) {
+    options.cast = *cast == "float32"   ? at::kFloat
+                   : *cast == "float64" ? at::kDouble
+                   : *cast == "float16" ? at::kHalf
+                                        : at::kBFloat16;
+  }
+  options.augments = params.MakeList<BatchAugment>("batch_augments");
+  options.augment_chances = params.Floats("batch_augment_chances");
+  if (options.fields.empty()) params.Fail("field", "empty; one is needed");
+  try {
+    return std::make_shared<DevicePreprocessor>(std::move(options));
+  } catch (const Error& error) {
+    throw Error(error.kind(), params.path() + ": " + error.what());
+  }
+}
+
+const Parameter kInput{.name = "input",
+                       .type = "string",
+                       .default_value = "input",
+                       .help = "field that is mixed"};
+const Parameter kTarget{.name = "target",
+                        .type = "string",
+                        .default_value = "target",
+                        .help = "field of labels, which mix alike"};
+const Parameter kNumClasses{
+    .name = "num_classes",
+    .type = "int",
+    .min = 1,
+    .help = "needed where labels are class indices: they become probabilities"};
+Parameter Alpha(double value) {
+  return {.name = "alpha",
+          .type = "float",
+          .default_value = value,
+          .min = 0,
+          .exclusive_min = true,
+          .help = "lambda is drawn from Beta(alpha, alpha)"};
+}
+
+MixedFields ReadFields(const Params& params) {
+  return {.input = params.String("input"),
+          .target = params.String("target"),
+          .num_classes = params.OptionalInt("num_classes").value_or(0)};
+}
+
+template <class Augment>
+std::shared_ptr<BatchAugment> MakeByAlpha(const Params& params) {
+  return std::make_shared<Augment>(ReadFields(params), params.Float("alpha"));
+}
+
+std::shared_ptr<BatchAugment> MakeMosaic(const Params& params) {
+  return std::make_shared<Mosaic>(ReadFields(params), params.Float("margin"));
+}
+
+}  // namespace
+
+std::vector<Entry<Preprocessor>> BuiltinPreprocessors() {
+  return {{Device(), MakeDevice}};
+}
+
+std::vector<Entry<BatchAugment>> BuiltinBatchAugments() {
+  return {
+      {{.kind = "batch_augment",
+        .name = "MixUp",
+        .aliases = {"Mixup"},
+        .help = "Each sample is mixed with its neighbour.",
+        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
+       MakeByAlpha<MixUp>},
+      {{.kind = "batch_augment",
+        .name = "CutMix",
+        .help = "Each sample has a box, or a stretch, of its neighbour's.",
+        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
+       MakeByAlpha<CutMix>},
+      {{.kind = "batch_augment",
+        .name = "Mosaic",
+        .help = "Each sample is made of a quarter of each of four.",
+        .parameters = {{.name = "margin",
+                        .type = "float",
+                        .default_value = 0.25,
+                        .min = 0,
+                        .max = 0.5,
+                        .help = "the quarters meet this far from the sides, as "
+                                "a part of them"},
+                       kInput,
+                       kTarget,
+                       kNumClasses}},
+       MakeMosaic}};
+}
+
+}  // namespace epochd::engine
