@@ -83,7 +83,7 @@ struct Component {
   // look like a misspelt parameter that nothing refers to.
   bool open = false;
   // Scores that it adds to a run: `val/{name}`, where {name} stands for its
-  // parameter; `*`: names that only the run tells.
+  // parameter; `val/{name}/*`: any below; `*`: names that only the run tells.
   std::vector<std::string> gives = {};
   std::vector<Need> needs = {};
 };

@@ -191,7 +191,12 @@ void WholeCheck::CheckScores(const std::vector<Use>& uses,
   if (known.empty() || (!task.empty() && task != "train")) return;
   for (const AskedScore& score : asked) {
     const auto is_known = [&known](const std::string& name) {
-      return std::find(known.begin(), known.end(), name) != known.end();
+      return std::any_of(known.begin(), known.end(), [&](const auto& each) {
+        // A slash and a star stand for names below, such as of classes.
+        return each == name ||
+               (each.ends_with("/*") &&
+                name.starts_with(each.substr(0, each.size() - 1)));
+      });
     };
     if (!is_known(score.name) && !is_known(WithoutNumber(score.name))) {
       findings.Report(score.field,

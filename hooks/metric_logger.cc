@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/metric_logger.h"
 
+#include <ATen/core/Tensor.h>
+
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
 #include <random>
+#include <sstream>
+#include <system_error>
 
 #include "worker/engine/core/number.h"
 #include "worker/engine/loop/gan_training_runner.h"
@@ -48,7 +56,32 @@ engine::Scores StepScores(const MessageHub& hub,
   return scores;
 }
 
+// A name as a cell of CSV.
+std::string Quoted(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) {
+    if (c == '"') quoted += '"';
+    quoted += c;
+  }
+  return quoted + "\"";
+}
+
 }  // namespace
+
+std::string TableAsCsv(const engine::MetricTable& table) {
+  std::ostringstream text;
+  text << std::setprecision(17) << Quoted(table.corner);
+  for (const std::string& column : table.columns) text << "," << Quoted(column);
+  const at::Tensor whole = table.values.contiguous();
+  const double* cell = whole.const_data_ptr<double>();
+  for (const std::string& row : table.rows) {
+    text << "\n" << Quoted(row);
+    for (size_t i = 0; i < table.columns.size(); ++i) text << "," << *cell++;
+  }
+  text << "\n";
+  return text.str();
+}
 
 void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
   const std::string& output = trainer.environment().output_dir;
@@ -64,9 +97,33 @@ void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
       trainer.messages().Keep(rule.window);
     }
   }
+  if (options_.json) {
+    trainer.on_validation_finished.Bind(
+        [this](engine::TrainerContext& context) { WriteTables(context); });
+  }
   trainer.on_training_began.Bind([this](engine::TrainerContext&) { Open(); });
   trainer.on_epoch_finished.Bind(
       [this](engine::TrainerContext& context) { AfterEpoch(context); });
+}
+
+void MetricLogger::WriteTables(const engine::TrainerContext& context) {
+  for (const engine::MetricTable& table : context.tables) {
+    std::string name = table.name;
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::string path =
+        trainer_->environment().output_dir + "/" + name + ".csv";
+    // Written aside, so that readers see whole tables.
+    std::ofstream file(path + ".tmp", std::ios::trunc);
+    file << TableAsCsv(table);
+    file.close();
+    std::error_code error;
+    if (file) std::filesystem::rename(path + ".tmp", path, error);
+    if (!file || error) {
+      trainer_->events().Notice("warning", path + ": cannot be written");
+      return;
+    }
+    if (tables_.insert(name).second) trainer_->AddOutput(name, path);
+  }
 }
 
 void MetricLogger::Open() {

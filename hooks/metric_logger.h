@@ -4,12 +4,14 @@
 // <output>/metrics.jsonl, a TensorBoard event file in <output>/tensorboard/, a
 // run of an MLflow server. After each epoch; with `every_steps` also within
 // it: losses and metrics of steps, as train/step_<name>, and what other hooks
-// put into the message hub, by the rules of MMEngine's log processor. Rank 0
-// alone writes.
+// put into the message hub, by the rules of MMEngine's log processor. Tables of
+// metrics, such as a confusion matrix, become <output>/val_<name>.csv, that of
+// the last validation. Rank 0 alone writes.
 #pragma once
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -49,6 +51,7 @@ class MetricLogger : public engine::Hook {
 
  private:
   void Open();
+  void WriteTables(const engine::TrainerContext& context);
   void AfterEpoch(engine::TrainerContext& context);
   void AfterStep(const engine::RunnerContext& context);
   void Write(MetricLine line);
@@ -57,7 +60,11 @@ class MetricLogger : public engine::Hook {
   Options options_;
   engine::Trainer* trainer_ = nullptr;
   std::vector<std::unique_ptr<MetricWriter>> writers_;
+  std::set<std::string> tables_;  // whose files are known as outputs
 };
+
+// A row of column names, then a row each with its name first.
+std::string TableAsCsv(const engine::MetricTable& table);
 
 engine::Entry<engine::Hook> MetricLoggerEntry();
 

@@ -83,7 +83,9 @@ TEST_F(LossesTest, RaGanPairIsPythons) {
 }
 
 TEST_F(LossesTest, PsnrIsPythonsHoweverBatched) {
-  Psnr psnr({.data_range = 2.0});
+  Psnr::Options options;
+  options.data_range = 2.0;
+  Psnr psnr(options);
   psnr.Update(
       {{"output", image_.slice(0, 0, 2)}, {"target", other_.slice(0, 0, 2)}});
   psnr.Update({{"output", image_.slice(0, 2)}, {"target", other_.slice(0, 2)}});

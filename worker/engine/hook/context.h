@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "worker/engine/core/batch.h"
+#include "worker/engine/core/metric.h"
 #include "worker/engine/core/model.h"
 #include "worker/engine/core/optimizer.h"
 
@@ -146,6 +147,8 @@ struct TrainerContext {
   // on_validation_finished those of the validation alone, when it is one
   // within an epoch.
   Scores scores{};
+  // Of the last validation; from on_validation_finished.
+  std::vector<MetricTable> tables{};
   // The monitored score; nothing when it is not among them.
   std::optional<double> monitored{};
   // The monitored score is the best so far. Stays until it could be saved.

@@ -20,9 +20,12 @@ namespace epochd::engine {
 Scores ReduceMeter(Communicator& communicator, const Meter& meter,
                    const std::string& prefix);
 
-// Values of the metrics over all ranks, appended under `prefix` + name.
+// Values and tables of the metrics over all ranks, appended under `prefix` +
+// name. Throws Error(kTraining), on all ranks, when ranks have seen different
+// numbers of classes.
 void ReduceMetrics(Communicator& communicator,
                    const std::vector<std::shared_ptr<Metric>>& metrics,
-                   const std::string& prefix, Scores& scores);
+                   const std::string& prefix, Scores& scores,
+                   std::vector<MetricTable>& tables);
 
 }  // namespace epochd::engine

@@ -66,6 +66,7 @@ bool Trainer::Validate(const std::string& phase) {
   EpochRun run = ValidationRun(phase);
   if (!parts_.validation_runner->RunEpoch(run)) return false;
   validated_at_ = position_.global_batch;
+  context_.tables.clear();
   Communicator& communicator = *environment_.communicator;
   at::Tensor samples = at::tensor({run.num_samples}, at::kLong);
   communicator.AllReduceSum(samples);
@@ -74,7 +75,8 @@ bool Trainer::Validate(const std::string& phase) {
     for (auto& score : ReduceMeter(communicator, val_meter_, prefix)) {
       context_.scores.push_back(std::move(score));
     }
-    ReduceMetrics(communicator, parts_.metrics, prefix, context_.scores);
+    ReduceMetrics(communicator, parts_.metrics, prefix, context_.scores,
+                  context_.tables);
   } else if (is_main_rank() && !told_empty_) {
     told_empty_ = true;
     events().Notice("warning", "experiment.data." + phase +

@@ -20,6 +20,10 @@ class TopKAccuracy : public MeanMetric {
     std::string name = "accuracy";
     // 1 is plain accuracy.
     int64_t k = 1;
+    // Samples of this class do not count.
+    int64_t ignore_index = -100;
+    // Field of what counts, as of losses; empty: all.
+    std::string mask = {};
   };
 
   explicit TopKAccuracy(Options options)

@@ -9,6 +9,7 @@ namespace epochd::engine {
 
 void MeanMetric::Reset() {
   sum_.reset();
+  counts_.reset();
   count_ = 0;
 }
 
@@ -17,15 +18,22 @@ void MeanMetric::Add(at::Tensor sum, int64_t count) {
   sum_ = sum_.defined() ? sum_.add_(sum) : std::move(sum);
 }
 
+void MeanMetric::Add(at::Tensor sum, const at::Tensor& count) {
+  Add(std::move(sum), 0);
+  const at::Tensor exact = count.to(at::kDouble);
+  counts_ = counts_.defined() ? counts_ + exact : exact;
+}
+
 at::Tensor MeanMetric::Sums() const {
   const double sum = sum_.defined() ? sum_.item<double>() : 0.0;
-  return at::tensor({sum, static_cast<double>(count_)}, at::kDouble);
+  const double counts = counts_.defined() ? counts_.item<double>() : 0.0;
+  return at::tensor({sum, static_cast<double>(count_) + counts}, at::kDouble);
 }
 
 std::vector<std::pair<std::string, double>> MeanMetric::Values(
-    const at::Tensor& sums) const {
-  const double* sum = sums.const_data_ptr<double>();
-  return {{name_, sum[1] > 0 ? sum[0] / sum[1]
+    const Collected& all) const {
+  const double* sum = all.sums.const_data_ptr<double>();
+  return {{name_, sum[1] > 0 ? Finish(sum[0] / sum[1])
                              : std::numeric_limits<double>::quiet_NaN()}};
 }
 

@@ -2,25 +2,23 @@
 //
 // Peak signal-to-noise ratio in decibels: of each sample
 // 10 log10(data_range^2 / mean squared error), and of an epoch the mean over
-// its samples. A sample equal to its target has an infinite one.
+// its samples. A sample equal to its target has an infinite one; one that has
+// nothing to count is left out.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <utility>
 
-#include "worker/engine/loss/fields.h"
+#include "worker/engine/metric/image_pair.h"
 #include "worker/engine/metric/mean_metric.h"
 
 namespace epochd::engine {
 
 class Psnr : public MeanMetric {
  public:
-  struct Options {
-    ComparedFields fields = {};
+  struct Options : ImagePairOptions {
     std::string name = "psnr";
-    // Greatest minus smallest value that a sample can hold.
-    double data_range = 1.0;
   };
 
   explicit Psnr(Options options)

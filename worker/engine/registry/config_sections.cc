@@ -19,9 +19,9 @@ std::vector<catalogue::Component> ConfigSections() {
                "train/loss without validation"},
       {.name = "mode",
        .type = "string",
-       .default_value = "min",
        .choices = {"min", "max"},
-       .help = "whether less or more is better"}};
+       .help = "whether less or more is better; what its metric says by "
+               "default, and less for what is no metric"}};
   catalogue::Component randomness{.kind = "section",
                                   .name = "Randomness",
                                   .help = "where chance comes from"};

@@ -287,6 +287,20 @@ bool Builder::MonitorsValidation() const {
          metric->get_ref<const std::string&>().starts_with("val/");
 }
 
+// What the metric says that gives the score; false: none does.
+bool IsBetterHigher(const std::string& score,
+                    const std::vector<std::shared_ptr<Metric>>& metrics) {
+  const size_t slash = score.find('/');
+  const std::string name =
+      slash == std::string::npos ? score : score.substr(slash + 1);
+  for (const auto& metric : metrics) {
+    if (name == metric->name() || name.starts_with(metric->name() + "/")) {
+      return metric->higher_is_better();
+    }
+  }
+  return false;
+}
+
 Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
   Monitor monitor;
   if (!parts.training_runner->needs_criterion()) {
@@ -300,7 +314,9 @@ Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
   const Json given =
       Complete(*registry_.Find("section", "Monitor"), values_.at("monitor"));
   monitor.metric = given.value("metric", monitor.metric);
-  monitor.higher_is_better = given.at("mode") == "max";
+  monitor.higher_is_better =
+      given.contains("mode") ? given.at("mode") == "max"
+                             : IsBetterHigher(monitor.metric, parts.metrics);
   return monitor;
 }
 

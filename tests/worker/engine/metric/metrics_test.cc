@@ -78,8 +78,14 @@ TEST(AccuracyTest, RefusesMoreThanTheClasses) {
   }
 }
 
+Psnr::Options WithRange(double range) {
+  Psnr::Options options;
+  options.data_range = range;
+  return options;
+}
+
 TEST(PsnrTest, IsTheMeanOverSamples) {
-  Psnr metric({.data_range = 1.0});
+  Psnr metric(WithRange(1.0));
   // Squared errors of 0.01 and 0.0001: 20 dB and 40 dB.
   const at::Tensor output = torch::tensor({{0.1, 0.1}, {0.01, -0.01}});
   metric.Update({{"output", output}, {"target", torch::zeros({2, 2})}});
@@ -87,7 +93,7 @@ TEST(PsnrTest, IsTheMeanOverSamples) {
 }
 
 TEST(PsnrTest, KnowsTheRangeOfTheData) {
-  Psnr metric({.data_range = 255.0});
+  Psnr metric(WithRange(255.0));
   metric.Update(
       {{"output", torch::full({1, 4}, 1.0)}, {"target", torch::zeros({1, 4})}});
   EXPECT_NEAR(ValueOf(metric), 20 * std::log10(255.0), 1e-9);

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What metrics of labels read from a batch, one form for each of the two tasks:
+//
+//   classes  each sample is of one of C classes: scores [B, C, ...] with
+//            classes [B, ...] or class probabilities [B, C, ...]
+//   labels   each sample has L labels, yes or no: scores and targets [B, L,
+//   ...]
+//            alike, or [B] for one label
+//
+// Integer targets without the second dimension mean classes, others labels,
+// unless the task is said. Pure functions, any thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "worker/engine/core/batch.h"
+#include "worker/engine/loss/fields.h"
+
+namespace epochd::engine {
+
+struct LabelOptions {
+  enum class Task { kAuto, kClasses, kLabels };
+
+  ComparedFields fields = {};
+  Task task = Task::kAuto;
+  // A class, or a label's target, that does not count.
+  int64_t ignore_index = -100;
+  // Field of what counts: [B, ...] for classes, or as the labels; empty: all.
+  std::string mask = {};
+  // Scores are logits: a softmax over classes or a sigmoid makes them
+  // probabilities. Else they are probabilities already.
+  bool from_logits = true;
+};
+
+// "auto", "multiclass", "multilabel" or "binary" (one label).
+LabelOptions::Task LabelTaskOf(const std::string& name);
+
+struct LabelledScores {
+  bool has_classes = false;
+  at::Tensor scores;  // [N, C] or [N, L], at least float, as they came
+  // [N] classes, all of which count; or [N, L] of 0 and 1 in double.
+  at::Tensor target;
+  // Labels: [N, L] of 0 and 1 in double. Undefined: all count.
+  at::Tensor counts;
+};
+
+// N is samples times positions. Throws Error(kTraining) naming both fields for
+// shapes that do not go together, and for classes that are not 0 to C - 1.
+LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options);
+
+// [N, L] of true where a label is given to a sample: its probability is at
+// least the threshold. NaN is no.
+at::Tensor GivenLabels(const at::Tensor& scores, double threshold,
+                       bool from_logits);
+
+// "0", "1", ... or the names given. Throws Error(kBadSpec) when there are not
+// as many as classes.
+std::vector<std::string> ClassNames(const std::vector<std::string>& given,
+                                    int64_t classes);
+
+}  // namespace epochd::engine

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/metric/ranking.h"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+namespace {
+
+constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+
+// Sorts from the highest score. False: some score is no number.
+bool SortDown(Ranked& ranked) {
+  for (const auto& [score, ignored] : ranked) {
+    if (std::isnan(score)) return false;
+  }
+  std::sort(ranked.begin(), ranked.end(),
+            [](const auto& a, const auto& b) { return a.first > b.first; });
+  return true;
+}
+
+// Calls `at(true positives, false positives)` after each distinct score.
+template <class F>
+void ForEachThreshold(const Ranked& ranked, F at) {
+  double positives = 0;
+  double negatives = 0;
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    (ranked[i].second ? positives : negatives) += 1;
+    if (i + 1 == ranked.size() || ranked[i + 1].first != ranked[i].first) {
+      at(positives, negatives);
+    }
+  }
+}
+
+double CountOfTrue(const Ranked& ranked) {
+  return static_cast<double>(
+      std::count_if(ranked.begin(), ranked.end(),
+                    [](const auto& each) { return each.second; }));
+}
+
+// What rows say, by class.
+std::vector<Ranked> ByClass(const at::Tensor& rows) {
+  // [kind, scores..., truth...]: a class, or one truth a label (NaN: does not
+  // count).
+  const at::Tensor exact = rows.to(at::kDouble).contiguous();
+  const double* row = exact.const_data_ptr<double>();
+  const int64_t columns = exact.size(1);
+  const bool has_classes = row[0] > 0;
+  const int64_t classes = has_classes ? columns - 2 : (columns - 1) / 2;
+  std::vector<Ranked> all(static_cast<size_t>(classes));
+  for (Ranked& ranked : all) ranked.reserve(static_cast<size_t>(exact.size(0)));
+  for (int64_t n = 0; n < exact.size(0); ++n, row += columns) {
+    for (int64_t i = 0; i < classes; ++i) {
+      const double score = row[1 + i];
+      if (has_classes) {
+        all[static_cast<size_t>(i)].emplace_back(
+            score, row[columns - 1] == static_cast<double>(i));
+        continue;
+      }
+      const double truth = row[1 + classes + i];
+      if (!std::isnan(truth)) {
+        all[static_cast<size_t>(i)].emplace_back(score, truth > 0);
+      }
+    }
+  }
+  return all;
+}
+
+}  // namespace
+
+double AreaUnderRoc(Ranked ranked) {
+  const double positives = CountOfTrue(ranked);
+  const double negatives = static_cast<double>(ranked.size()) - positives;
+  if (positives == 0 || negatives == 0 || !SortDown(ranked)) return kNone;
+  double area = 0;
+  double last_true = 0;
+  double last_false = 0;
+  ForEachThreshold(ranked, [&](double is_true, double is_false) {
+    area += (is_false - last_false) * (is_true + last_true) / 2;
+    last_true = is_true;
+    last_false = is_false;
+  });
+  return area / positives / negatives;
+}
+
+double AveragePrecisionOf(Ranked ranked) {
+  const double positives = CountOfTrue(ranked);
+  if (positives == 0 || !SortDown(ranked)) return kNone;
+  double sum = 0;
+  double last_true = 0;
+  ForEachThreshold(ranked, [&](double is_true, double is_false) {
+    sum += (is_true - last_true) * is_true / (is_true + is_false);
+    last_true = is_true;
+  });
+  return sum / positives;
+}
+
+void RankingMetric::Update(const Batch& batch) {
+  const at::NoGradGuard no_grad;
+  LabelledScores read = ReadLabels(batch, options_.labels);
+  const auto type = read.scores.options();
+  at::Tensor truth;
+  if (read.has_classes) {
+    if (options_.labels.from_logits) read.scores = at::softmax(read.scores, 1);
+    truth = read.target.unsqueeze(1).to(type);
+  } else {
+    // A sigmoid keeps the order, so logits stay as they are.
+    truth = read.target.to(type);
+    if (read.counts.defined()) {
+      truth = truth.masked_fill(read.counts.eq(0), kNone);
+    }
+  }
+  const at::Tensor kind =
+      at::full({read.scores.size(0), 1}, read.has_classes ? 1 : -1, type);
+  at::Tensor part = at::cat({kind, read.scores, truth}, 1);
+  if (!parts_.empty() && parts_.front().size(1) != part.size(1)) {
+    throw Error(ErrorKind::kTraining,
+                "scores of " + std::to_string(read.scores.size(1)) +
+                    " classes in a batch after batches of another number; one "
+                    "number for all batches is accepted");
+  }
+  parts_.push_back(std::move(part));
+}
+
+at::Tensor RankingMetric::Sums() const { return at::empty({0}, at::kDouble); }
+
+at::Tensor RankingMetric::Rows() const {
+  if (parts_.empty()) return {};
+  return at::cat(parts_).cpu();
+}
+
+std::vector<std::pair<std::string, double>> RankingMetric::Values(
+    const Collected& all) const {
+  if (!all.rows.defined() || all.rows.size(0) == 0) {
+    return {{options_.name, kNone}};
+  }
+  const auto measure = options_.precision ? &AveragePrecisionOf : &AreaUnderRoc;
+  const std::vector<Ranked> classes = ByClass(all.rows);
+  std::vector<double> of_classes;
+  Ranked together;
+  double sum = 0;
+  double weights = 0;
+  for (const Ranked& ranked : classes) {
+    if (options_.average == Average::kMicro) {
+      together.insert(together.end(), ranked.begin(), ranked.end());
+      if (!options_.per_class) continue;
+    }
+    const double value = measure(ranked);
+    of_classes.push_back(value);
+    if (std::isnan(value)) continue;
+    const double weight =
+        options_.average == Average::kWeighted ? CountOfTrue(ranked) : 1;
+    sum += weight * value;
+    weights += weight;
+  }
+  double value = weights > 0 ? sum / weights : kNone;
+  if (options_.average == Average::kMicro) value = measure(std::move(together));
+  std::vector<std::pair<std::string, double>> values = {{options_.name, value}};
+  if (options_.per_class) {
+    const std::vector<std::string> names =
+        ClassNames(options_.classes, static_cast<int64_t>(classes.size()));
+    for (size_t i = 0; i < names.size(); ++i) {
+      values.emplace_back(options_.name + "/" + names[i], of_classes[i]);
+    }
+  }
+  return values;
+}
+
+}  // namespace epochd::engine
