@@ -8,8 +8,9 @@ namespace epochd::engine {
 at::Tensor Loss::Residual(const Batch& /*batch*/) const {
   throw Error(ErrorKind::kBadSpec,
               "loss \"" + name() +
-                  "\": has no differences for each sample; MSE and L1 are "
-                  "accepted with this balancer");
+                  "\": has no differences for each sample; MSE, L1 and "
+                  "residuals of differential equations are accepted with this "
+                  "balancer");
 }
 
 }  // namespace epochd::engine

@@ -64,7 +64,7 @@ double Criterion::NumItems(const Batch& batch) const {
 }
 
 at::Tensor Criterion::ComputeAt(int64_t step, const Batch& batch,
-                                NamedLosses* parts) const {
+                                NamedLosses* parts, bool begins_step) const {
   if (balancer_ == nullptr) return Compute(batch, parts);
   std::vector<at::Tensor> values;
   std::vector<LossBalancer::Term> terms;
@@ -72,7 +72,7 @@ at::Tensor Criterion::ComputeAt(int64_t step, const Batch& batch,
     values.push_back(ComputeTerm(term, batch));
     terms.push_back({&term.name, term.loss.get(), values.back()});
   }
-  balancer_->MaybeUpdate(step, terms, batch);
+  if (begins_step) balancer_->MaybeUpdate(step, terms, batch);
   at::Tensor total = Sum(values, parts);
   if (parts != nullptr) {
     for (const Term& term : terms_) {

@@ -36,9 +36,10 @@ class Criterion {
   // than 1, `parts` gets each by name, unweighted.
   at::Tensor Compute(const Batch& batch, NamedLosses* parts) const;
   // The same in training, where the balancer may update its weights before
-  // optimizer step `step`; `parts` gets them as "weight/<loss>".
-  at::Tensor ComputeAt(int64_t step, const Batch& batch,
-                       NamedLosses* parts) const;
+  // optimizer step `step`, once: with the batch that `begins_step`. `parts`
+  // gets them as "weight/<loss>".
+  at::Tensor ComputeAt(int64_t step, const Batch& batch, NamedLosses* parts,
+                       bool begins_step = true) const;
   // How many items the batch counts for: those of the first loss, or samples.
   double NumItems(const Batch& batch) const;
 

@@ -103,7 +103,8 @@ at::Tensor TrainingRunner::Forward(EpochRun& run, RunnerContext& context) {
   Predict(run, batch);
   context.losses.clear();
   context.loss =
-      run.criterion.ComputeAt(run.position.step, batch, &context.losses);
+      run.criterion.ComputeAt(run.position.step, batch, &context.losses,
+                              /*begins_step=*/update_.num_waiting() == 0);
   on_post_forward.Fire(context);
   return Flood(TotalLoss(context.loss, context.extra_losses), flooding_level_);
 }

@@ -20,15 +20,34 @@ double MeanOf(const std::vector<double>& values) {
          static_cast<double>(values.size());
 }
 
+torch::autograd::variable_list GradientsOf(
+    const at::Tensor& value, const std::vector<at::Tensor>& parameters) {
+  return torch::autograd::grad({value}, parameters, /*grad_outputs=*/{},
+                               /*retain_graph=*/true, /*create_graph=*/false,
+                               /*allow_unused=*/true);
+}
+
+// The gradient of `value` over `parameters`, one after the other.
+at::Tensor FlatGradient(const at::Tensor& value,
+                        const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> flat;
+  torch::autograd::variable_list gradients(parameters.size());
+  if (value.requires_grad()) gradients = GradientsOf(value, parameters);
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    flat.push_back(gradients[i].defined()
+                       ? gradients[i].to(at::kFloat).flatten()
+                       : at::zeros({parameters[i].numel()},
+                                   value.options().dtype(at::kFloat)));
+  }
+  return flat.empty() ? at::zeros({0}) : at::cat(flat);
+}
+
 // Squared norm of the gradient of `value` over `parameters`.
 double SquaredNorm(const at::Tensor& value,
                    const std::vector<at::Tensor>& parameters) {
   if (!value.requires_grad()) return 0.0;
-  const torch::autograd::variable_list gradients = torch::autograd::grad(
-      {value}, parameters, /*grad_outputs=*/{}, /*retain_graph=*/true,
-      /*create_graph=*/false, /*allow_unused=*/true);
   at::Tensor sum;
-  for (const at::Tensor& gradient : gradients) {
+  for (const at::Tensor& gradient : GradientsOf(value, parameters)) {
     if (!gradient.defined()) continue;
     const at::Tensor part = gradient.to(at::kFloat).square().sum();
     sum = sum.defined() ? sum + part : part;
@@ -57,16 +76,8 @@ void LossBalancer::MaybeUpdate(int64_t step, const std::vector<Term>& terms,
                                const Batch& batch) {
   const int64_t start = options_.start.value_or(options_.every);
   if (step < start || (step - start) % options_.every != 0) return;
-  std::vector<double> measured = Measure(terms, batch);
+  const std::vector<double> measured = Measure(terms, batch);
   if (measured.empty()) return;
-  if (communicator_ != nullptr && communicator_->world_size() > 1) {
-    at::Tensor all = at::tensor(measured, at::kDouble);
-    communicator_->AllReduceSum(all);
-    for (size_t i = 0; i < measured.size(); ++i) {
-      measured[i] = all[static_cast<int64_t>(i)].item<double>() /
-                    communicator_->world_size();
-    }
-  }
   // A gradient that is not finite says nothing about the others.
   if (!std::all_of(measured.begin(), measured.end(),
                    [](double value) { return std::isfinite(value); })) {
@@ -79,6 +90,14 @@ void LossBalancer::MaybeUpdate(int64_t step, const std::vector<Term>& terms,
     weights_[*terms[i].name] =
         options_.momentum * weights[i] + (1.0 - options_.momentum) * raw[i];
   }
+}
+
+at::Tensor LossBalancer::MeanOverRanks(const at::Tensor& values) const {
+  if (num_ranks() == 1) return values;
+  at::Tensor sum = values.to(at::kCPU, values.scalar_type(),
+                             /*non_blocking=*/false, /*copy=*/true);
+  communicator_->AllReduceSum(sum);
+  return sum / num_ranks();
 }
 
 nlohmann::ordered_json LossBalancer::State() const {
@@ -98,7 +117,9 @@ std::vector<double> GradientNormBalancer::Measure(
     const std::vector<Term>& terms, const Batch& /*batch*/) const {
   std::vector<double> norms;
   for (const Term& term : terms) {
-    norms.push_back(std::sqrt(SquaredNorm(term.value, parameters())));
+    norms.push_back(MeanOverRanks(FlatGradient(term.value, parameters()))
+                        .norm()
+                        .item<double>());
   }
   return norms;
 }
@@ -118,10 +139,11 @@ std::vector<double> GradientNormBalancer::RawWeights(
 
 std::vector<double> NtkBalancer::Measure(const std::vector<Term>& terms,
                                          const Batch& batch) const {
+  const int64_t wanted = (num_samples_ + num_ranks() - 1) / num_ranks();
   std::vector<double> traces;
   for (const Term& term : terms) {
     const at::Tensor residual = term.loss->Residual(batch);
-    const int64_t samples = std::min(num_samples_, residual.size(0));
+    const int64_t samples = std::min(wanted, residual.size(0));
     double sum = 0.0;
     for (int64_t sample = 0; sample < samples; ++sample) {
       const at::Tensor values = residual[sample].flatten();
@@ -131,6 +153,8 @@ std::vector<double> NtkBalancer::Measure(const std::vector<Term>& terms,
     }
     traces.push_back(sum / static_cast<double>(std::max<int64_t>(1, samples)));
   }
+  const at::Tensor mean = MeanOverRanks(at::tensor(traces, at::kDouble));
+  std::copy_n(mean.const_data_ptr<double>(), traces.size(), traces.begin());
   return traces;
 }
 

@@ -7,7 +7,8 @@
 //   w = momentum * w + (1 - momentum) * raw
 //
 // where `raw` makes what is measured of all losses the same. What is measured
-// is averaged over ranks, so all have the same weights. One thread.
+// is that of the whole batch of a step, over all ranks, so all have the same
+// weights; of accumulated batches it is the first. One thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -63,13 +64,20 @@ class LossBalancer {
  protected:
   explicit LossBalancer(Options options) : options_(std::move(options)) {}
 
-  // One number for each term, of this rank's batch; empty: weights stay.
+  // One number for each term, the same on all ranks; empty: weights stay.
+  // Collective.
   virtual std::vector<double> Measure(const std::vector<Term>& terms,
                                       const Batch& batch) const = 0;
   // New raw weights from `measured` (not negative), given the present ones.
   virtual std::vector<double> RawWeights(
       const std::vector<double>& measured,
       const std::vector<double>& weights) const = 0;
+
+  // `values`: a 1-D tensor of this rank's.
+  at::Tensor MeanOverRanks(const at::Tensor& values) const;
+  int num_ranks() const {
+    return communicator_ == nullptr ? 1 : communicator_->world_size();
+  }
 
   const Options& options() const { return options_; }
   const std::vector<at::Tensor>& parameters() const { return parameters_; }
@@ -99,8 +107,9 @@ class StaticBalancer : public LossBalancer {
   }
 };
 
-// By the norm n of each loss's gradient over all parameters:
-// raw = mean(n) / (n + eps * mean(n)). All zero: weights stay.
+// By the norm n of each loss's gradient over all parameters, averaged over
+// ranks before its norm is taken: raw = mean(n) / (n + eps * mean(n)). All
+// zero: weights stay.
 class GradientNormBalancer : public LossBalancer {
  public:
   explicit GradientNormBalancer(Options options)
@@ -118,7 +127,8 @@ class GradientNormBalancer : public LossBalancer {
 // of the squared gradients' norm of the sample's differences
 // (Loss::Residual), after Wang, Yu and Perdikaris (2022):
 // raw = mean(m) / m; losses whose m is at most eps keep their weight. Costs a
-// backward pass for each number of up to `num_samples` samples of the batch.
+// backward pass for each number of up to `num_samples` samples of the batch,
+// which ranks share.
 class NtkBalancer : public LossBalancer {
  public:
   NtkBalancer(Options options, int64_t num_samples)

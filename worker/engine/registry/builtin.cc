@@ -8,11 +8,14 @@
 #include "worker/engine/data/builtin_samplers.h"
 #include "worker/engine/data/builtin_views.h"
 #include "worker/engine/data/image/builtin.h"
+#include "worker/engine/data/points/builtin.h"
 #include "worker/engine/data/stage_files.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/builtin_balancers.h"
+#include "worker/engine/loss/builtin_pde.h"
 #include "worker/engine/metric/builtin.h"
 #include "worker/engine/model/builtin.h"
+#include "worker/engine/model/builtin_pinn.h"
 #include "worker/engine/optim/builtin.h"
 #include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/ddp_section.h"
@@ -31,15 +34,18 @@ void AddBuiltins(Registry& registry) {
   registry.Declare(DdpSection());
   registry.Declare(PadBatchesSection());
   registry.Add(BuiltinModels());
+  registry.Add(BuiltinPinnModels());
   registry.Add(BuiltinDatasets());
   registry.Add(BuiltinViews());
   registry.Add(BuiltinImageDatasets());
   registry.Add(BuiltinSamplers());
   registry.Add(BuiltinPreprocessors());
   registry.Add(BuiltinBatchAugments());
+  registry.Add(BuiltinPointDatasets());
   registry.Add(BuiltinTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinLosses());
+  registry.Add(BuiltinPdeLosses());
   registry.Add(BuiltinLossBalancers());
   registry.Add(BuiltinMetrics());
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {

@@ -5,6 +5,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include "tests/worker/engine/burgers_run.h"
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
@@ -89,6 +90,17 @@ TEST(ResumeTest, IsBitForBitForAGanWithRatioAndWarmup) {
                    {{"type", "DiscriminatorWarmup"}, {"batches", 2}}};
   const Ending straight = Straight(json);
   for (int64_t step : {1, 3, 6}) {
+    ExpectSame(Interrupted(json, step), straight,
+               "interrupted after step " + std::to_string(step));
+  }
+}
+
+// Points of each epoch, weights of losses, and derivatives of derivatives.
+TEST(ResumeTest, IsBitForBitForAnEquation) {
+  const Json json = BurgersExperiment(4);
+  const Ending straight = Straight(json);
+  // 4 batches an epoch, new weights before every third step.
+  for (int64_t step : {1, 3, 4, 10, 15}) {
     ExpectSame(Interrupted(json, step), straight,
                "interrupted after step " + std::to_string(step));
   }

@@ -133,6 +133,23 @@ TEST(LossBalancerTest, GradientNormsMakeGradientsEquallyLong) {
   EXPECT_NEAR(balancer->WeightOf("small"), small, 1e-6 * small);
 }
 
+// With accumulated batches the first of a step decides.
+TEST(LossBalancerTest, UpdatesOnceAStep) {
+  const Pair pair;
+  Criterion criterion(pair.losses);
+  const auto balancer = std::make_shared<GradientNormBalancer>(
+      LossBalancer::Options{.every = 1, .start = 0});
+  criterion.SetBalancer(balancer);
+  balancer->Bind({pair.w}, nullptr);
+  criterion.ComputeAt(0, pair.Forward(), nullptr);
+  const double once = balancer->WeightOf("small");
+  EXPECT_NE(once, 1.0);
+  criterion.ComputeAt(0, pair.Forward(), nullptr, /*begins_step=*/false);
+  EXPECT_EQ(balancer->WeightOf("small"), once);
+  criterion.ComputeAt(1, pair.Forward(), nullptr);
+  EXPECT_NE(balancer->WeightOf("small"), once);
+}
+
 TEST(LossBalancerTest, KernelTracesAreMeansOverSamples) {
   const Pair pair;
   Criterion criterion(pair.losses);
@@ -203,7 +220,7 @@ TEST(LossBalancerTest, KernelsNeedDifferences) {
     criterion.ComputeAt(0, batch, nullptr);
     ADD_FAILURE() << "was taken";
   } catch (const Error& error) {
-    EXPECT_NE(std::string(error.what()).find("MSE and L1 are accepted"),
+    EXPECT_NE(std::string(error.what()).find("MSE, L1 and residuals"),
               std::string::npos);
   }
 }
