@@ -11,6 +11,7 @@
 #include "hooks/gradient_clip.h"
 #include "hooks/learning_rate_monitor.h"
 #include "hooks/metric_logger.h"
+#include "hooks/model_summary.h"
 #include "hooks/nan_guard.h"
 #include "hooks/no_condition.h"
 #include "hooks/prediction_writer.h"
@@ -35,6 +36,7 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           GradientClipEntry(),
           LearningRateMonitorEntry(),
           MetricLoggerEntry(),
+          ModelSummaryEntry(),
           NanGuardEntry(),
           NoConditionEntry(),
           PredictionWriterEntry(),

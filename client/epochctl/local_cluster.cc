@@ -112,6 +112,7 @@ absl::StatusOr<std::unique_ptr<LocalCluster>> LocalCluster::Start(
   if (!options.plugins.empty()) {
     arguments.insert(arguments.end(), {"--plugins", options.plugins});
   }
+  if (options.allow_torchscript) arguments.push_back("--allow-torchscript");
   absl::StatusOr<std::unique_ptr<ChildProcess>> worker =
       ChildProcess::Start(arguments, options.folder + "/worker.log");
   if (!worker.ok()) return worker.status();

@@ -23,6 +23,8 @@ class LocalCluster {
     int cpus = 1;
     // Of the worker's trainers; separated by ':'.
     std::string plugins;
+    // Whether they run TorchScript archives.
+    bool allow_torchscript = false;
     // What the coordinator checks jobs with; empty: the installed one.
     std::string catalogue;
     absl::Duration start_timeout = absl::Seconds(30);

@@ -55,6 +55,12 @@ std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job) {
                               "experiment.metrics");
 }
 
+std::shared_ptr<Model> BuildModel(const nlohmann::ordered_json& job) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  return scope.MakeAs<Model>(job, "experiment.model");
+}
+
 std::string Path(const std::string& file) {
   const char* source = std::getenv("EPOCHD_TEST_SOURCE_DIR");
   return std::string(source == nullptr ? "." : source) + "/tests/golden/" +

@@ -37,6 +37,7 @@ void FillModel(Model& model);
 std::shared_ptr<Optimizer> BuildOptimizer(
     const nlohmann::ordered_json& job, const std::vector<NamedTensor>& targets);
 std::shared_ptr<Scheduler> BuildScheduler(const nlohmann::ordered_json& job);
+std::shared_ptr<Model> BuildModel(const nlohmann::ordered_json& job);
 
 std::shared_ptr<Loss> BuildLoss(const nlohmann::json& job);
 std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job);

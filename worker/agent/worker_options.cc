@@ -126,6 +126,9 @@ void AddFlags(program::Flags& flags, WorkerOptions& options) {
   flags.Add("plugins", options.plugins,
             "libraries whose components the trainer has beside its own, "
             "separated by ':' (docs/library.md)");
+  flags.AddSwitch("allow-torchscript", options.allow_torchscript,
+                  "run models that are TorchScript archives; they hold code of "
+                  "whoever wrote them, which runs as the trainer does");
   flags.AddSwitch("cold-start", options.cold_start,
                   "keep no warm trainer; ranks then start about half a second "
                   "later");
@@ -229,6 +232,8 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
 
   // Trainers read the same name, and their environment is made of ours.
   setenv("EPOCHD_PLUGINS", options.plugins.c_str(), /*overwrite=*/1);
+  setenv("EPOCHD_ALLOW_TORCHSCRIPT",
+         options.allow_torchscript ? "true" : "false", /*overwrite=*/1);
   // With plugins the trainer's file alone does not tell what it has.
   absl::StatusOr<TrainerCatalogue> catalogue =
       options.catalogue.empty()

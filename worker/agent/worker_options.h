@@ -27,9 +27,10 @@ struct WorkerOptions {
   bool pin_cpus = false;
   std::vector<std::string> labels;
   std::string advertise_host;
-  std::string trainer;    // empty: epochd-trainer beside this program
-  std::string catalogue;  // empty: asked of the trainer
-  std::string plugins;    // handed on to trainers
+  std::string trainer;             // empty: epochd-trainer beside this program
+  std::string catalogue;           // empty: asked of the trainer
+  std::string plugins;             // handed on to trainers
+  bool allow_torchscript = false;  // the same
   bool cold_start = false;
   bool stop_with_parent = false;
   bool stop_attempts_on_exit = false;

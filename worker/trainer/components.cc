@@ -27,6 +27,8 @@ const engine::Registry& Components() {
   return frozen;
 }
 
+void AllowTorchScript() { Filled().AllowTorchScript(); }
+
 void AddPlugin(const engine::Plugin& plugin) { plugin.add(Filled()); }
 
 }  // namespace epochd::trainer

@@ -12,7 +12,8 @@ namespace epochd::trainer {
 // Frozen by the first call, which comes before there are threads.
 const engine::Registry& Components();
 
-// Before the first call of Components().
+// Before the first call of Components(), both.
+void AllowTorchScript();
 void AddPlugin(const engine::Plugin& plugin);
 
 }  // namespace epochd::trainer

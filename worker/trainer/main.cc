@@ -17,6 +17,7 @@ int main(int argc, char** argv) {
   epochd::keeper::RankRequest request;
   bool catalogue = false;
   std::string plugins;
+  bool allow_torchscript = false;
   int warm_fd = -1;
   epochd::program::Flags flags(
       "epochd-trainer", "Trains one rank of an attempt; started by a worker.",
@@ -33,7 +34,10 @@ int main(int argc, char** argv) {
             "serve fork requests from a worker on this socket");
   flags.Add("plugins", plugins,
             "libraries with further components, separated by ':'");
+  flags.AddSwitch("allow-torchscript", allow_torchscript,
+                  "run models that are TorchScript archives, which hold code");
   if (const auto code = flags.Parse(argc, argv)) return *code;
+  if (allow_torchscript) epochd::trainer::AllowTorchScript();
   try {
     epochd::trainer::OpenPlugins(plugins);
   } catch (const std::exception& error) {

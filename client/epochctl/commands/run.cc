@@ -31,6 +31,7 @@ struct Flags {
   bool plot = false;
   std::string folder;
   std::string plugins;
+  bool allow_torchscript = false;
 };
 
 // HOME/runs/digits-20260131-120000-3f2a.
@@ -143,6 +144,7 @@ int Run(Context& context, const Flags& flags) {
           : std::filesystem::absolute(flags.folder).string();
   options.cpus = NumCpus(input.file.spec);
   options.plugins = flags.plugins;
+  options.allow_torchscript = flags.allow_torchscript;
   options.catalogue = flags.job.catalogue;
   options.stop = interrupt.token();
   auto cluster = LocalCluster::Start(options);
@@ -172,6 +174,9 @@ Command RunCommand() {
       {"--plugins", &flags->plugins,
        "Libraries with further components, separated by ':'; --catalogue is "
        "then what epochd-trainer --catalogue prints with them"});
+  options.push_back({"--allow-torchscript", &flags->allow_torchscript,
+                     "Run models that are TorchScript archives; they hold "
+                     "code"});
   return {"run",
           "",
           "Train here and now: coordinator, worker and job in one command",

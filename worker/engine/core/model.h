@@ -9,6 +9,7 @@
 #include <ATen/core/Tensor.h>
 #include <c10/core/Device.h>
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,6 +35,14 @@ class Model {
   virtual std::vector<NamedTensor> Buffers() const = 0;
   virtual void SetTraining(bool training) = 0;
   virtual void To(c10::Device device) = 0;
+  // Parameters of these names stop to need a gradient, so optimizers leave
+  // them out. Normalizations whose own parameters are all among them keep
+  // their running statistics: they stay in evaluation mode.
+  virtual void Freeze(const std::vector<std::string>& names);
+  // Lets a model that is not ours be tried before a run starts on a batch of
+  // one sample, which `sample` reads and puts on the model's device. Throws
+  // Error(kBadSpec).
+  virtual void CheckSample(const std::function<Batch()>& /*sample*/) {}
   // Lets a model take part in the loop (hook/hook.h): its hook runs after all
   // others at each point. Lives as long as the model; nullptr: it has none.
   virtual Hook* own_hook() { return nullptr; }

@@ -84,9 +84,10 @@ struct LoadReport {
 
 // Copies weights and buffers by name. Throws Error(kBadSpec) naming all that
 // does not fit, or when nothing fits; the model is then unchanged. Not strict:
-// takes what fits.
+// takes what fits; `strict_key` is the field that says so.
 LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
-                     bool strict = true);
+                     bool strict = true,
+                     std::string_view strict_key = "experiment.load_strict");
 
 class Trainer : public StepControl {
  public:

@@ -123,7 +123,7 @@ std::string LoadReport::Text() const {
 }
 
 LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
-                     bool strict) {
+                     bool strict, std::string_view strict_key) {
   c10::NoGradGuard no_grad;
   std::vector<NamedTensor> own = ModelTensors(model);
   std::map<std::string, at::Tensor> given;
@@ -150,7 +150,8 @@ LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
   if (strict && !report.fits()) {
     throw Error(ErrorKind::kBadSpec,
                 "weights: " + report.Text() +
-                    "; experiment.load_strict: false takes what fits");
+                    "; " + std::string(strict_key) +
+                    ": false takes what fits");
   }
   if (pairs.empty() && !own.empty()) {
     throw Error(ErrorKind::kBadSpec,

@@ -5,40 +5,27 @@
 #include <string>
 #include <utility>
 
+#include "worker/engine/model/bicubic.h"
 #include "worker/engine/model/dcgan.h"
+#include "worker/engine/model/declarations.h"
+#include "worker/engine/model/discriminators.h"
+#include "worker/engine/model/ecg_crnn.h"
+#include "worker/engine/model/edsr.h"
 #include "worker/engine/model/gan_model.h"
 #include "worker/engine/model/mlp.h"
 #include "worker/engine/model/resnet.h"
+#include "worker/engine/model/resnet1d.h"
+#include "worker/engine/model/rrdbnet.h"
+#include "worker/engine/model/srresnet.h"
+#include "worker/engine/model/torch_script.h"
+#include "worker/engine/model/unet.h"
+#include "worker/engine/model/vit.h"
 
 namespace epochd::engine {
 namespace {
 
 using catalogue::Component;
 using catalogue::Parameter;
-
-Parameter Text(const std::string& name, const std::string& value,
-               const std::string& help) {
-  return {.name = name, .type = "string", .default_value = value, .help = help};
-}
-
-Parameter Count(const std::string& name, int64_t value,
-                const std::string& help) {
-  return {.name = name,
-          .type = "int",
-          .default_value = value,
-          .min = 1,
-          .help = help};
-}
-
-Parameter Channels(const std::string& name) {
-  Parameter parameter = Count(name, 3, "channels of the images");
-  parameter.aliases = {name == "channels" ? "in_channels" : "channels"};
-  return parameter;
-}
-
-ModelFields FieldsFrom(const Params& params) {
-  return {params.String("input"), params.String("output")};
-}
 
 void CheckImageSize(const Params& params) {
   const int64_t size = params.Int("size");
@@ -93,8 +80,8 @@ Component MlpComponent() {
                .type = "bool",
                .default_value = true,
                .help = "take samples of any shape as one list of values"},
-              Text("input", "input", "field to read"),
-              Text("output", "output", "field to return")}};
+              TextParameter("input", "input", "field to read"),
+              TextParameter("output", "output", "field to return")}};
 }
 
 std::shared_ptr<Model> BuildMlp(const Params& params) {
@@ -126,15 +113,15 @@ Component ResNetComponent() {
                .min = 18,
                .max = 50,
                .help = "18, 34 or 50 layers"},
-              Channels("in_channels"),
-              Count("num_classes", 1000, "values of the output"),
+              ChannelsParameter("in_channels"),
+              CountParameter("num_classes", 1000, "values of the output"),
               {.name = "small_image_stem",
                .type = "bool",
                .default_value = false,
                .help = "for images of about 32 pixels: a 3x3 convolution with "
                        "stride 1 first, and no max pooling"},
-              Text("input", "input", "field to read"),
-              Text("output", "output", "field to return")}};
+              TextParameter("input", "input", "field to read"),
+              TextParameter("output", "output", "field to return")}};
 }
 
 std::shared_ptr<Model> BuildResNet(const Params& params) {
@@ -170,23 +157,24 @@ Component DcGeneratorComponent() {
           .help =
               "DCGAN generator: noise [B, latent] to images [B, C, H, W]; "
               "parameters are main.0.weight, ...",
-          .parameters = {{.name = "latent",
-                          .type = "int",
-                          .default_value = 64,
-                          .min = 1,
-                          .aliases = {"latent_dim", "nz"},
-                          .help = "values of the noise"},
-                         Channels("channels"),
-                         ImageSize(),
-                         Count("width", 64, "channels before the last layer"),
-                         {.name = "activation",
-                          .type = "string",
-                          .default_value = "tanh",
-                          .choices = {"tanh", "sigmoid", "none"},
-                          .help = "function behind the last layer"},
-                         Text("input", "noise",
-                              "field to read noise from, if it is there"),
-                         Text("output", "output", "field to return")}};
+          .parameters = {
+              {.name = "latent",
+               .type = "int",
+               .default_value = 64,
+               .min = 1,
+               .aliases = {"latent_dim", "nz"},
+               .help = "values of the noise"},
+              ChannelsParameter("channels"),
+              ImageSize(),
+              CountParameter("width", 64, "channels before the last layer"),
+              {.name = "activation",
+               .type = "string",
+               .default_value = "tanh",
+               .choices = {"tanh", "sigmoid", "none"},
+               .help = "function behind the last layer"},
+              TextParameter("input", "noise",
+                            "field to read noise from, if it is there"),
+              TextParameter("output", "output", "field to return")}};
 }
 
 std::shared_ptr<Model> BuildDcGenerator(const Params& params) {
@@ -208,10 +196,11 @@ Component DcDiscriminatorComponent() {
           .help =
               "DCGAN discriminator: images [B, C, H, W] to scores [B]; "
               "parameters are main.0.weight, ...",
-          .parameters = {Channels("channels"), ImageSize(),
-                         Count("width", 64, "channels behind the first layer"),
-                         Text("input", "input", "field to read"),
-                         Text("output", "output", "field to return")}};
+          .parameters = {
+              ChannelsParameter("channels"), ImageSize(),
+              CountParameter("width", 64, "channels behind the first layer"),
+              TextParameter("input", "input", "field to read"),
+              TextParameter("output", "output", "field to return")}};
 }
 
 std::shared_ptr<Model> BuildDcDiscriminator(const Params& params) {
@@ -229,27 +218,28 @@ Component GanModelComponent() {
           .name = "GanModel",
           .aliases = {"GANModel"},
           .help = "a generator and a discriminator; for GanTrainingRunner",
-          .parameters = {{.name = "generator",
-                          .type = "component<model>",
-                          .required = true,
-                          .aliases = {"G"},
-                          .help = "makes fake samples"},
-                         {.name = "discriminator",
-                          .type = "component<model>",
-                          .required = true,
-                          .aliases = {"D"},
-                          .help = "scores samples"},
-                         {.name = "real",
-                          .type = "string",
-                          .default_value = "input",
-                          .aliases = {"real_field"},
-                          .help = "field of the data set with real samples"},
-                         Text("generator_output", "output",
-                              "generator's field with fakes"),
-                         Text("discriminator_input", "input",
-                              "field in which the discriminator reads samples"),
-                         Text("discriminator_output", "output",
-                              "discriminator's field with scores")}};
+          .parameters = {
+              {.name = "generator",
+               .type = "component<model>",
+               .required = true,
+               .aliases = {"G"},
+               .help = "makes fake samples"},
+              {.name = "discriminator",
+               .type = "component<model>",
+               .required = true,
+               .aliases = {"D"},
+               .help = "scores samples"},
+              {.name = "real",
+               .type = "string",
+               .default_value = "input",
+               .aliases = {"real_field"},
+               .help = "field of the data set with real samples"},
+              TextParameter("generator_output", "output",
+                            "generator's field with fakes"),
+              TextParameter("discriminator_input", "input",
+                            "field in which the discriminator reads samples"),
+              TextParameter("discriminator_output", "output",
+                            "discriminator's field with scores")}};
 }
 
 std::shared_ptr<Model> BuildGanModel(const Params& params) {
@@ -271,7 +261,19 @@ std::vector<Entry<Model>> BuiltinModels() {
           {ResNetComponent(), &BuildResNet},
           {DcGeneratorComponent(), &BuildDcGenerator},
           {DcDiscriminatorComponent(), &BuildDcDiscriminator},
-          {GanModelComponent(), &BuildGanModel}};
+          {GanModelComponent(), &BuildGanModel},
+          UNetEntry(),
+          EdsrEntry(),
+          SrResNetEntry(),
+          RrdbNetEntry(),
+          BicubicEntry(),
+          PatchGanEntry(),
+          VggDiscriminatorEntry(),
+          UNetDiscriminatorEntry(),
+          ResNet1dEntry(),
+          EcgCrnnEntry(),
+          VitEntry(),
+          TorchScriptEntry()};
 }
 
 }  // namespace epochd::engine

@@ -52,6 +52,25 @@ void GanModel::To(c10::Device device) {
   discriminator_->To(device);
 }
 
+void GanModel::Freeze(const std::vector<std::string>& names) {
+  const auto below = [&names](const std::string& prefix) {
+    std::vector<std::string> found;
+    for (const std::string& name : names) {
+      if (name.starts_with(prefix)) found.push_back(name.substr(prefix.size()));
+    }
+    return found;
+  };
+  generator_->Freeze(below("generator."));
+  discriminator_->Freeze(below("discriminator."));
+}
+
+void GanModel::CheckSample(const std::function<Batch()>& sample) {
+  if (noise_fed_ == nullptr) generator_->CheckSample(sample);
+  discriminator_->CheckSample([&] {
+    return Batch{{options_.discriminator_input, sample().At(options_.real)}};
+  });
+}
+
 at::Tensor GanModel::Discriminate(const at::Tensor& images) {
   return discriminator_->Forward({{options_.discriminator_input, images}})
       .At(options_.discriminator_output);

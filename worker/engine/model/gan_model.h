@@ -35,6 +35,8 @@ class GanModel : public AdversarialModel {
   std::vector<NamedTensor> Buffers() const override;
   void SetTraining(bool training) override;
   void To(c10::Device device) override;
+  void Freeze(const std::vector<std::string>& names) override;
+  void CheckSample(const std::function<Batch()>& sample) override;
 
   Model& generator() override { return *generator_; }
   Model& discriminator() override { return *discriminator_; }

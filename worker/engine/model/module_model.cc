@@ -3,6 +3,7 @@
 
 #include <torch/nn/module.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace epochd::engine {
@@ -39,7 +40,26 @@ std::vector<NamedTensor> ModuleModel::Buffers() const {
   return Copy(module_->named_buffers());
 }
 
-void ModuleModel::SetTraining(bool training) { module_->train(training); }
+void ModuleModel::SetTraining(bool training) {
+  module_->train(training);
+  for (torch::nn::Module* norm : still_) norm->eval();
+}
+
+void ModuleModel::Freeze(const std::vector<std::string>& names) {
+  Model::Freeze(names);
+  for (const auto& module : module_->modules()) {
+    const auto own = module->parameters(/*recurse=*/false);
+    const bool has_statistics =
+        module->named_buffers(/*recurse=*/false).contains("running_mean");
+    if (has_statistics && !own.empty() &&
+        std::none_of(own.begin(), own.end(), [](const at::Tensor& each) {
+          return each.requires_grad();
+        })) {
+      still_.push_back(module.get());
+      module->eval();
+    }
+  }
+}
 
 void ModuleModel::To(c10::Device device) { module_->to(device); }
 

@@ -39,6 +39,7 @@ class ModuleModel : public Model {
   std::vector<NamedTensor> Buffers() const override;
   void SetTraining(bool training) override;
   void To(c10::Device device) override;
+  void Freeze(const std::vector<std::string>& names) override;
 
   const ModelFields& fields() const { return fields_; }
 
@@ -52,6 +53,8 @@ class ModuleModel : public Model {
   const ForwardFunction forward_;
   const ModelFields fields_;
   const at::Tensor first_parameter_;
+  // Frozen normalizations.
+  std::vector<torch::nn::Module*> still_;
 };
 
 }  // namespace epochd::engine

@@ -6,43 +6,10 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/name_pattern.h"
 
 namespace epochd::engine {
 namespace {
-
-bool GlobMatches(std::string_view pattern, std::string_view text) {
-  size_t p = 0;
-  size_t t = 0;
-  size_t star = std::string_view::npos;
-  size_t resume = 0;
-  while (t < text.size()) {
-    if (p < pattern.size() && pattern[p] == '*') {
-      star = p++;
-      resume = t;
-    } else if (p < pattern.size() &&
-               (pattern[p] == '?' || pattern[p] == text[t])) {
-      ++p;
-      ++t;
-    } else if (star != std::string_view::npos) {
-      p = star + 1;
-      t = ++resume;
-    } else {
-      return false;
-    }
-  }
-  while (p < pattern.size() && pattern[p] == '*') ++p;
-  return p == pattern.size();
-}
-
-// Also a leading part up to a dot.
-bool GlobFits(std::string_view pattern, std::string_view name) {
-  if (GlobMatches(pattern, name)) return true;
-  for (size_t dot = name.find('.'); dot != std::string_view::npos;
-       dot = name.find('.', dot + 1)) {
-    if (GlobMatches(pattern, name.substr(0, dot))) return true;
-  }
-  return false;
-}
 
 bool KindFits(ParameterKind wanted, ParameterKind kind, int64_t dimensions) {
   return wanted == kind || (wanted == ParameterKind::kFlat && dimensions == 1);
@@ -53,7 +20,7 @@ bool RuleMatches(const GroupRule& rule, const NamedTensor& parameter,
   const std::string& name = parameter.name;
   return std::any_of(
              rule.globs.begin(), rule.globs.end(),
-             [&](const std::string& glob) { return GlobFits(glob, name); }) ||
+             [&](const std::string& glob) { return PatternFits(glob, name); }) ||
          std::any_of(rule.expressions.begin(), rule.expressions.end(),
                      [&](const std::regex& expression) {
                        return std::regex_search(name, expression);

@@ -8,6 +8,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <typeindex>
 #include <unordered_map>
 #include <vector>
@@ -64,6 +65,14 @@ class BuildScope {
     return optimizer_wrap_ ? optimizer_wrap_(std::move(optimizer)) : optimizer;
   }
 
+  // Where notices of what is built go; nowhere by default.
+  using NoticeFunction =
+      std::function<void(std::string_view severity, const std::string& text)>;
+  void SetNotices(NoticeFunction notices) { notices_ = std::move(notices); }
+  void Notice(std::string_view severity, const std::string& text) const {
+    if (notices_) notices_(severity, text);
+  }
+
   // The component and the completed parameters of `value`, references
   // followed.
   struct Resolved {
@@ -93,6 +102,7 @@ class BuildScope {
   std::unordered_map<std::string, Named> named_;
   std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
   OptimizerWrap optimizer_wrap_;
+  NoticeFunction notices_;
 };
 
 // The name in "${ref:name}"; empty: no reference.

@@ -16,12 +16,14 @@
 #include "worker/engine/metric/builtin.h"
 #include "worker/engine/model/builtin.h"
 #include "worker/engine/model/builtin_pinn.h"
+#include "worker/engine/model/initializer.h"
 #include "worker/engine/optim/builtin.h"
 #include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/experiment_component.h"
 #include "worker/engine/registry/loader_parameters.h"
 #include "worker/engine/registry/loop_components.h"
+#include "worker/engine/registry/model_parameters.h"
 #include "worker/engine/schedule/builtin.h"
 
 namespace epochd::engine {
@@ -33,6 +35,8 @@ void AddBuiltins(Registry& registry) {
   }
   registry.Declare(DdpSection());
   registry.Declare(PadBatchesSection());
+  registry.Declare(WeightsSection());
+  registry.Add(BuiltinInitializers());
   registry.Add(BuiltinModels());
   registry.Add(BuiltinPinnModels());
   registry.Add(BuiltinDatasets());

@@ -42,7 +42,17 @@ class Builder {
         scope_(registry, experiment, options_.root),
         randomness_(ReadRandomness(registry, experiment, options_.root)),
         values_(
-            Complete(*registry.Find("experiment", "Experiment"), experiment)) {}
+            Complete(*registry.Find("experiment", "Experiment"), experiment)) {
+    const RunEnvironment& environment = options_.environment;
+    if (environment.events == nullptr ||
+        environment.communicator->rank() != 0) {
+      return;
+    }
+    scope_.SetNotices([&events = *environment.events](std::string_view severity,
+                                                      const std::string& text) {
+      events.Notice(severity, text);
+    });
+  }
 
   Experiment Build();
 
@@ -84,6 +94,8 @@ class Builder {
   DdpOptions ddp_;
   DataLimits limits_;
   std::shared_ptr<Model> model_;
+  // Of the first part of the data that was made; null: there is none.
+  std::function<Batch()> first_sample_;
 };
 
 const Json& Builder::Pick(const std::string& trainer_key,
@@ -126,6 +138,12 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   loader.policy.replace = part == "train";
   loader.pin_memory &= options_.environment.device.is_cuda();
   if (limit.is_set() && limit.batches == 0 && part != "train") return nullptr;
+  if (!first_sample_ && dataset->Size() > 0) {
+    first_sample_ = [dataset, seed = loader.seed] {
+      const int64_t first = 0;
+      return dataset->GetBatch({&first, 1}, {.seed = seed});
+    };
+  }
   std::unique_ptr<BatchSource> source;
   try {
     source = MakeLoader(std::move(dataset), loader);
@@ -400,6 +418,14 @@ Experiment Builder::Build() {
   if (values_.contains("preprocessor")) {
     parts.preprocessor = scope_.MakeAs<Preprocessor>(values_.at("preprocessor"),
                                                      Path("preprocessor"));
+  }
+  if (first_sample_) {
+    model_->CheckSample([&] {
+      const c10::Device device = options_.environment.device;
+      const Batch sample = first_sample_();
+      return parts.preprocessor ? parts.preprocessor->Receive(sample, device, {})
+                                : sample.To(device);
+    });
   }
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");

@@ -133,6 +133,14 @@ std::shared_ptr<Optimizer> Params::Wrapped(
   return scope_.Wrapped(std::move(optimizer));
 }
 
+void Params::Notice(std::string_view severity, const std::string& text) const {
+  scope_.Notice(severity, text);
+}
+
+bool Params::AllowsTorchScript() const {
+  return scope_.registry().allows_torchscript();
+}
+
 std::shared_ptr<void> Params::MakeErased(std::type_index type,
                                          std::string_view name) const {
   if (!Has(name)) return nullptr;

@@ -79,6 +79,12 @@ class Params {
   std::shared_ptr<Optimizer> Wrapped(
       std::shared_ptr<Optimizer> optimizer) const;
 
+  // Tells people, "info" or "warning", once for all ranks.
+  void Notice(std::string_view severity, const std::string& text) const;
+
+  // See Registry::AllowTorchScript().
+  bool AllowsTorchScript() const;
+
   // Such as experiment.hooks[1].
   const std::string& path() const { return path_; }
   // The error to throw about a parameter of this component.

@@ -44,6 +44,11 @@ void Registry::Declare(catalogue::Component component) {
       }
     }
   }
+  if (component.kind == "model") {
+    for (catalogue::Parameter& parameter : ModelParameters()) {
+      component.parameters.push_back(std::move(parameter));
+    }
+  }
   if (component.kind == "hook") {
     for (catalogue::Parameter& parameter : HookParameters()) {
       component.parameters.push_back(std::move(parameter));

@@ -22,6 +22,7 @@
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/hook_parameters.h"
 #include "worker/engine/registry/loader_parameters.h"
+#include "worker/engine/registry/model_parameters.h"
 #include "worker/engine/registry/params.h"
 
 namespace epochd::engine {
@@ -52,6 +53,9 @@ class Registry {
                 if constexpr (std::is_same_v<T, Dataset>) {
                   made = WithTransforms(std::move(made), params);
                 }
+                if constexpr (std::is_same_v<T, Model>) {
+                  ApplyModelParameters(params, *made);
+                }
                 if constexpr (std::is_same_v<T, Hook>) {
                   ApplyHookParameters(params, *made);
                 }
@@ -61,6 +65,10 @@ class Registry {
   // Adds a declaration that nothing is built from (the experiment itself).
   void Declare(catalogue::Component component);
   void Freeze() { frozen_ = true; }
+  // Lets experiments name TorchScript archives, which hold code. Before
+  // Freeze(); not allowed by default.
+  void AllowTorchScript() { allows_torchscript_ = true; }
+  bool allows_torchscript() const { return allows_torchscript_; }
 
   const catalogue::Catalogue& catalogue() const { return catalogue_; }
   // Kind of the components that are built as `type`. Throws std::logic_error.
@@ -77,6 +85,7 @@ class Registry {
                  Maker maker);
 
   bool frozen_ = false;
+  bool allows_torchscript_ = false;
   catalogue::Catalogue catalogue_;
   std::unordered_map<std::type_index, std::string> kinds_;
   // By "kind/Name".

@@ -13,28 +13,27 @@
 namespace epochd::keeper {
 namespace {
 
-constexpr std::string_view kPlugins = "EPOCHD_PLUGINS";
-constexpr std::array<std::string_view, 16> kNames = {kPlugins,
-                                                     "PATH",
-                                                     "HOME",
-                                                     "USER",
-                                                     "LOGNAME",
-                                                     "SHELL",
-                                                     "LANG",
-                                                     "LANGUAGE",
-                                                     "TZ",
-                                                     "TMPDIR",
-                                                     "SSL_CERT_DIR",
-                                                     "SSL_CERT_FILE",
-                                                     "LD_LIBRARY_PATH",
-                                                     "ASAN_OPTIONS",
-                                                     "TSAN_OPTIONS",
-                                                     "UBSAN_OPTIONS"};
+// Whose code a trainer runs is the operator's choice, not the job's.
+constexpr std::array<std::string_view, 2> kOperators = {
+    "EPOCHD_PLUGINS", "EPOCHD_ALLOW_TORCHSCRIPT"};
+// A file that could name the same.
+constexpr std::string_view kConfig = "EPOCHD_CONFIG";
+constexpr std::array<std::string_view, 15> kNames = {
+    "PATH",         "HOME",         "USER",          "LOGNAME",
+    "SHELL",        "LANG",         "LANGUAGE",      "TZ",
+    "TMPDIR",       "SSL_CERT_DIR", "SSL_CERT_FILE", "LD_LIBRARY_PATH",
+    "ASAN_OPTIONS", "TSAN_OPTIONS", "UBSAN_OPTIONS"};
 constexpr std::array<std::string_view, 6> kPrefixes = {
     "LC_", "NCCL_", "GLOO_", "NVIDIA_", "CUDA_", "TORCH_"};
 
+bool IsOperators(std::string_view name) {
+  return std::find(kOperators.begin(), kOperators.end(), name) !=
+         kOperators.end();
+}
+
 bool MayPass(std::string_view name) {
-  return std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
+  return IsOperators(name) ||
+         std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
          std::any_of(kPrefixes.begin(), kPrefixes.end(),
                      [&](std::string_view prefix) {
                        return name.substr(0, prefix.size()) == prefix;
@@ -71,8 +70,7 @@ std::vector<std::string> RankEnvironment(const link::AttemptSpec& spec,
   }
   values["OMP_NUM_THREADS"] = std::to_string(spec.cpus);
   for (const auto& [name, value] : spec.env) {
-    // Whose code a trainer opens is the operator's choice, not the job's.
-    if (name != kPlugins) values[name] = value;
+    if (!IsOperators(name) && name != kConfig) values[name] = value;
   }
   values["RANK"] = std::to_string(rank.rank);
   values["LOCAL_RANK"] = std::to_string(rank.local_rank);

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/model/declarations.h"
+
+#include <utility>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+
+using catalogue::Parameter;
+
+Parameter TextParameter(const std::string& name, const std::string& value,
+                        const std::string& help) {
+  return {.name = name, .type = "string", .default_value = value, .help = help};
+}
+
+Parameter CountParameter(const std::string& name, int64_t value,
+                         const std::string& help) {
+  return {.name = name,
+          .type = "int",
+          .default_value = value,
+          .min = 1,
+          .help = help};
+}
+
+Parameter CountWithAliases(const std::string& name, int64_t value,
+                           const std::string& help,
+                           std::vector<std::string> aliases) {
+  Parameter parameter = CountParameter(name, value, help);
+  parameter.aliases = std::move(aliases);
+  return parameter;
+}
+
+Parameter ChannelsParameter(const std::string& name) {
+  return CountWithAliases(name, 3, "channels of the images",
+                          {name == "channels" ? "in_channels" : "channels"});
+}
+
+std::vector<Parameter> WithFields(std::vector<Parameter> parameters) {
+  parameters.push_back(TextParameter("input", "input", "field to read"));
+  parameters.push_back(TextParameter("output", "output", "field to return"));
+  return parameters;
+}
+
+std::shared_ptr<Model> AtPath(
+    const Params& params, const std::function<std::shared_ptr<Model>()>& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    throw Error(error.kind(), params.path() + "." + error.what());
+  }
+}
+
+ModelFields FieldsFrom(const Params& params) {
+  return {params.String("input"), params.String("output")};
+}
+
+}  // namespace epochd::engine

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Declarations that models share. Plain functions.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "worker/engine/model/module_model.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::engine {
+
+catalogue::Parameter TextParameter(const std::string& name,
+                                   const std::string& value,
+                                   const std::string& help);
+// A whole number from 1.
+catalogue::Parameter CountParameter(const std::string& name, int64_t value,
+                                    const std::string& help);
+// `channels` or `in_channels`, each an alias of the other; 3 by default.
+catalogue::Parameter ChannelsParameter(const std::string& name);
+// The same under a name of the Python original's.
+catalogue::Parameter CountWithAliases(const std::string& name, int64_t value,
+                                      const std::string& help,
+                                      std::vector<std::string> aliases);
+
+// Appends `input` and `output`, which name the fields.
+std::vector<catalogue::Parameter> WithFields(
+    std::vector<catalogue::Parameter> parameters);
+// Reads them.
+ModelFields FieldsFrom(const Params& params);
+
+// What `make` returns; an Error(kBadSpec) of it, which names a parameter, gets
+// the path of the component in front.
+std::shared_ptr<Model> AtPath(
+    const Params& params, const std::function<std::shared_ptr<Model>()>& make);
+
+}  // namespace epochd::engine
