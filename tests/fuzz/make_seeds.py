@@ -8,10 +8,12 @@ Without names: all. Needs nothing but Python for those without a package named
 beside them. Seeds are small: mutations should meet structure, not samples.
 """
 
+import io
 import json
 import pathlib
 import struct
 import sys
+import zipfile
 
 CORPUS = pathlib.Path(__file__).parent / 'corpus'
 
@@ -79,7 +81,88 @@ def safetensors():
                'data_offsets': [0, 0]}}, b''))
 
 
-MAKERS = {'npy': npy, 'idx': idx, 'safetensors': safetensors}
+def wfdb_header():
+    write('wfdb_header', 'plain', b'# Age: 61\nrec 2 360/1000(3.5) 650 10:00:01'
+          b' 17/06/1980\nrec.dat 212x2:5+24 200.5(-7)/mV 11 1024 995 -22131 0 V5'
+          b'\nrec.dat 212+24 0/uV 12\n# Dx: 1,2\n')
+    write('wfdb_header', 'segments', b'r/3 2 100 30\nlayout 0\n~ 10\nr_1 20\n')
+    write('wfdb_header', 'defaults', b'r 1\nr.d 16\n')
+
+
+def wfdb_annotation():
+    def words(*values):
+        return struct.pack(f'<{len(values)}H', *values)
+
+    write('wfdb_annotation', 'beats', words(
+        28 << 10 | 3, 63 << 10 | 5) + b'(AFIB\0' + words(
+            1 << 10 | 7, 61 << 10 | 2, 60 << 10 | 1, 59 << 10, 1, 2,
+            5 << 10 | 9, 62 << 10 | 1, 0))
+    write('wfdb_annotation', 'rate', words(22 << 10, 63 << 10 | 24)
+          + b'## time resolution: 12.5' + words(1 << 10 | 1, 0))
+    write('wfdb_annotation', 'labels', b''.join(
+        words(22 << 10, 63 << 10 | len(text)) + text + b'\0' * (len(text) % 2)
+        for text in (b'## annotation type definitions', b'45 z own',
+                     b'## end of definitions')) + words(45 << 10 | 1, 0))
+
+
+def wfdb_signal():
+    # Format, signals, frames, samples per frame, skew and offset; samples.
+    for number, name in enumerate(
+            ('16', '24', '32', '61', '80', '160', '212', '310', '311')):
+        write('wfdb_signal', name, bytes([number, number % 4, 0, 27, 54])
+              + bytes(range(90)))
+    write('wfdb_signal', 'told', bytes([6, 1, 11, 0, 0]) + bytes(40))
+
+
+def edf():
+    def fields(widths, rows):
+        return b''.join(str(row).ljust(width).encode()
+                        for width, row in zip(widths, rows))
+
+    def recording(kind, first, signals, records, data):
+        head = first + fields(
+            (80, 80, 8, 8, 8, 44, 8, 8, 4),
+            ('patient', 'recording', '01.01.24', '10.11.12',
+             256 * (len(signals) + 1), kind, records, 1, len(signals)))
+        widths = (16, 80, 8, 8, 8, 8, 8, 80, 8, 32)
+        columns = zip(*signals)
+        return head + b''.join(
+            b''.join(str(v).ljust(width).encode() for v in column)
+            for width, column in zip(widths, columns)) + data
+
+    plain = ('I', 'AgCl', 'mV', -5, 5, -2048, 2047, 'HP', 4, '')
+    notes = ('EDF Annotations', '', '', -1, 1, -32768, 32767, '', 10, '')
+    version = b'0'.ljust(8)
+    write('edf', 'plain', recording('', version, [plain], 2, bytes(range(16))))
+    text = b'+0\x14\x14\0+0.5\x150.1\x14AF\x14\0'
+    write('edf', 'notes', recording('EDF+C', version, [plain, notes], 1,
+                                    bytes(8) + text.ljust(20, b'\0')))
+    write('edf', 'bdf', recording('24BIT', b'\xffBIOSEMI', [plain], -1,
+                                  bytes(range(24))))
+
+
+def csv():
+    write('csv', 'quotes', b'a,"b ""x""",c\r\n1,"2\n",\r\n"",,3')
+    write('csv', 'numbers', b'x;y\n1,2\n+3.5,-4e2\n\n')
+
+
+def npz():
+    def archive(method, entries):
+        out = io.BytesIO()
+        with zipfile.ZipFile(out, 'w', method) as packed:
+            for name, data in entries:
+                packed.writestr(zipfile.ZipInfo(name), data, method)
+        return out.getvalue()
+
+    array = (CORPUS / 'npy' / 'float32').read_bytes()
+    write('npz', 'stored', archive(zipfile.ZIP_STORED, [('x.npy', array)]))
+    write('npz', 'deflated', archive(
+        zipfile.ZIP_DEFLATED, [('x.npy', array), ('y.npy', array)]))
+
+
+MAKERS = {'npy': npy, 'idx': idx, 'safetensors': safetensors,
+          'wfdb_header': wfdb_header, 'wfdb_annotation': wfdb_annotation,
+          'wfdb_signal': wfdb_signal, 'edf': edf, 'csv': csv, 'npz': npz}
 
 
 def main():

@@ -9,10 +9,12 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/shape.h"
+#include "worker/engine/data/random_access_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -165,40 +167,25 @@ Encoded Encode(const std::string& path, const std::vector<NamedTensor>& tensors,
   return encoded;
 }
 
-}  // namespace
-
-FileSummary WriteSafetensors(
-    const std::string& path, const std::vector<NamedTensor>& tensors,
-    const std::map<std::string, std::string>& metadata) {
-  return WriteDurable(path, Encode(path, tensors, metadata).Parts());
-}
-
-std::string PackTensors(const std::vector<NamedTensor>& tensors) {
-  std::string packed;
-  const Encoded encoded = Encode("tensors", tensors, {});
-  for (std::string_view part : encoded.Parts()) packed += part;
-  return packed;
-}
-
-std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
-  return UnpackTensors(path,
-                       ReadWhole(path, std::numeric_limits<int64_t>::max()));
-}
-
-std::vector<NamedTensor> UnpackTensors(const std::string& path,
-                                       std::string_view file) {
-  if (file.size() < 8) RefuseTensors(path, "shorter than a header");
+// The tensors of a file of `num_bytes`, of which `read(offset, out)` gives
+// parts that lie within it.
+template <class Read>
+std::vector<NamedTensor> ReadTensors(const std::string& path,
+                                     uint64_t num_bytes, Read read) {
+  if (num_bytes < 8) RefuseTensors(path, "shorter than a header");
+  std::array<uint8_t, 8> prefix;
+  read(0, std::span<uint8_t>(prefix));
   uint64_t length = 0;
-  for (int i = 0; i < 8; ++i) {
-    length |= uint64_t{static_cast<unsigned char>(file[i])} << (8 * i);
-  }
-  if (length > kMaxHeaderBytes || length > file.size() - 8) {
+  for (int i = 0; i < 8; ++i) length |= uint64_t{prefix[i]} << (8 * i);
+  if (length > kMaxHeaderBytes || length > num_bytes - 8) {
     RefuseTensors(path,
                   "a header of " + std::to_string(length) +
                       " bytes; at most 16 MB, and no more than the file, are "
                       "accepted");
   }
-  const Json header = ParseHeader(path, std::string(file.substr(8, length)));
+  std::string text(length, '\0');
+  read(8, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+  const Json header = ParseHeader(path, text);
   std::vector<Slot> slots;
   for (const auto& [name, json] : header.items()) {
     if (name != "__metadata__") slots.push_back(ParseSlot(path, name, json));
@@ -207,7 +194,7 @@ std::vector<NamedTensor> UnpackTensors(const std::string& path,
       slots.begin(), slots.end(), [](const Slot& a, const Slot& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
       });
-  const uint64_t data_size = file.size() - 8 - length;
+  const uint64_t data_size = num_bytes - 8 - length;
   uint64_t expected = 0;
   for (const Slot& slot : slots) {
     if (slot.begin != expected) {
@@ -227,12 +214,48 @@ std::vector<NamedTensor> UnpackTensors(const std::string& path,
   for (const Slot& slot : slots) {
     at::Tensor tensor = at::empty(slot.shape, slot.type);
     if (slot.end > slot.begin) {
-      std::memcpy(tensor.data_ptr(), file.data() + 8 + length + slot.begin,
-                  slot.end - slot.begin);
+      read(8 + length + slot.begin,
+           std::span<uint8_t>(static_cast<uint8_t*>(tensor.mutable_data_ptr()),
+                              slot.end - slot.begin));
     }
     tensors.push_back({slot.name, std::move(tensor)});
   }
   return tensors;
+}
+
+}  // namespace
+
+FileSummary WriteSafetensors(
+    const std::string& path, const std::vector<NamedTensor>& tensors,
+    const std::map<std::string, std::string>& metadata) {
+  return WriteDurable(path, Encode(path, tensors, metadata).Parts());
+}
+
+std::string PackTensors(const std::vector<NamedTensor>& tensors) {
+  std::string packed;
+  const Encoded encoded = Encode("tensors", tensors, {});
+  for (std::string_view part : encoded.Parts()) packed += part;
+  return packed;
+}
+
+std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
+  try {
+    const RandomAccessFile file(path);
+    return ReadTensors(path, static_cast<uint64_t>(file.num_bytes()),
+                       [&](uint64_t offset, std::span<uint8_t> out) {
+                         file.ReadBulk(static_cast<int64_t>(offset), out);
+                       });
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kInfrastructure, error.what());
+  }
+}
+
+std::vector<NamedTensor> UnpackTensors(const std::string& path,
+                                       std::string_view file) {
+  return ReadTensors(
+      path, file.size(), [&](uint64_t offset, std::span<uint8_t> out) {
+        std::memcpy(out.data(), file.data() + offset, out.size());
+      });
 }
 
 }  // namespace epochd::engine

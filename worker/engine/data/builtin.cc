@@ -92,18 +92,20 @@ std::shared_ptr<Dataset> MakeIdx(const Params& params) {
 }
 
 Component TensorFile() {
-  return {.kind = "dataset",
-          .name = "TensorFile",
-          .help = "Arrays from npy or safetensors files, a sample per row.",
-          .parameters = {{.name = "file",
-                          .type = "path",
-                          .help = "safetensors file; each tensor is a field."},
-                         {.name = "input",
-                          .type = "path",
-                          .help = "npy file of the field `input`."},
-                         {.name = "target",
-                          .type = "path",
-                          .help = "npy file of the field `target`."}}};
+  return {
+      .kind = "dataset",
+      .name = "TensorFile",
+      .help = "Arrays from npy, npz or safetensors files, a sample per row.",
+      .parameters = {
+          {.name = "file",
+           .type = "path",
+           .help = "safetensors or .npz file; each array is a field."},
+          {.name = "input",
+           .type = "path",
+           .help = "npy file of the field `input`."},
+          {.name = "target",
+           .type = "path",
+           .help = "npy file of the field `target`."}}};
 }
 
 std::shared_ptr<Dataset> MakeTensorFile(const Params& params) {

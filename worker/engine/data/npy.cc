@@ -7,11 +7,14 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/shape.h"
 #include "worker/engine/data/file_bytes.h"
+#include "worker/engine/data/random_access_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -89,9 +92,17 @@ std::vector<int64_t> ParseShape(std::string_view text,
   return shape;
 }
 
-}  // namespace
+// What a header tells, checked against the size of what follows it.
+struct Layout {
+  Type type;
+  std::vector<int64_t> shape;
+  bool fortran;
+  size_t begin;  // of the values
+};
 
-at::Tensor ParseNpy(std::string_view bytes, const std::string& path) {
+// `bytes`: the beginning of a file of `num_bytes`, as far as a header may go.
+Layout ParseLayout(std::string_view bytes, uint64_t num_bytes,
+                   const std::string& path) {
   if (bytes.size() < 10 || bytes.substr(0, kMagic.size()) != kMagic) {
     Fail(path, "does not begin with the npy magic");
   }
@@ -111,37 +122,49 @@ at::Tensor ParseNpy(std::string_view bytes, const std::string& path) {
                    "; it must fit the file and be at most 65536");
   }
   const std::string_view header = bytes.substr(8 + length_bytes, length);
-  const Type type = ParseType(ValueOf(header, "descr", path), path);
-  std::vector<int64_t> shape = ParseShape(ValueOf(header, "shape", path), path);
-  const bool fortran =
-      ValueOf(header, "fortran_order", path).substr(0, 4) == "True";
+  Layout layout{
+      .type = ParseType(ValueOf(header, "descr", path), path),
+      .shape = ParseShape(ValueOf(header, "shape", path), path),
+      .fortran = ValueOf(header, "fortran_order", path).starts_with("True"),
+      .begin = begin};
 
-  const std::string_view values = bytes.substr(begin);
-  const size_t item = c10::elementSize(type.scalar);
-  const uint64_t available = values.size() / item;
+  const uint64_t left = num_bytes - begin;
+  const size_t item = c10::elementSize(layout.type.scalar);
+  const uint64_t available = left / item;
   uint64_t count = 1;
-  for (int64_t size : shape) {
+  for (int64_t size : layout.shape) {
     if (size != 0 && count > available / static_cast<uint64_t>(size)) {
       count = available + 1;
       break;
     }
     count *= static_cast<uint64_t>(size);
   }
-  if (count != available || values.size() % item != 0 ||
-      !IsPossibleShape(shape, item)) {
-    Fail(path, "its shape does not fit its " + std::to_string(values.size()) +
+  if (count != available || left % item != 0 ||
+      !IsPossibleShape(layout.shape, item)) {
+    Fail(path, "its shape does not fit its " + std::to_string(left) +
                    " bytes of values from byte " + std::to_string(begin));
   }
-  if (fortran) std::reverse(shape.begin(), shape.end());
-  at::Tensor array = at::empty(shape, type.scalar);
-  auto* out = static_cast<char*>(array.mutable_data_ptr());
-  if (!values.empty()) std::memcpy(out, values.data(), values.size());
-  if (type.big_endian && item > 1) {
-    for (size_t i = 0; i < values.size(); i += item) {
-      std::reverse(out + i, out + i + item);
+  return layout;
+}
+
+// Values as `read(out)` gives them, brought to this machine's byte order and
+// to C order.
+template <class Read>
+at::Tensor MakeArray(Layout layout, Read read) {
+  std::vector<int64_t>& shape = layout.shape;
+  if (layout.fortran) std::reverse(shape.begin(), shape.end());
+  at::Tensor array = at::empty(shape, layout.type.scalar);
+  const std::span<uint8_t> out(static_cast<uint8_t*>(array.mutable_data_ptr()),
+                               array.nbytes());
+  if (!out.empty()) read(out);
+  const size_t item = c10::elementSize(layout.type.scalar);
+  if (layout.type.big_endian && item > 1) {
+    for (auto at = out.begin(); at != out.end();
+         at += static_cast<std::ptrdiff_t>(item)) {
+      std::reverse(at, at + static_cast<std::ptrdiff_t>(item));
     }
   }
-  if (!fortran) return array;
+  if (!layout.fortran) return array;
   std::vector<int64_t> order(shape.size());
   for (size_t i = 0; i < order.size(); ++i) {
     order[i] = static_cast<int64_t>(order.size() - 1 - i);
@@ -149,8 +172,29 @@ at::Tensor ParseNpy(std::string_view bytes, const std::string& path) {
   return array.permute(order).contiguous();
 }
 
+}  // namespace
+
+at::Tensor ParseNpy(std::string_view bytes, const std::string& path) {
+  Layout layout = ParseLayout(bytes, bytes.size(), path);
+  const std::string_view values = bytes.substr(layout.begin);
+  return MakeArray(std::move(layout), [&](std::span<uint8_t> out) {
+    std::memcpy(out.data(), values.data(), values.size());
+  });
+}
+
 at::Tensor ReadNpy(const std::string& path) {
-  return ParseNpy(ReadFileBytes(path), path);
+  const RandomAccessFile file(path);
+  std::string head(std::min<int64_t>(file.num_bytes(), kMaxHeaderBytes + 12),
+                   '\0');
+  file.Read(0, {reinterpret_cast<uint8_t*>(head.data()), head.size()});
+  if (head.starts_with("\x1f\x8b")) {  // gzip
+    return ParseNpy(ReadFileBytes(path), path);
+  }
+  Layout layout =
+      ParseLayout(head, static_cast<uint64_t>(file.num_bytes()), path);
+  const auto begin = static_cast<int64_t>(layout.begin);
+  return MakeArray(std::move(layout),
+                   [&](std::span<uint8_t> out) { file.ReadBulk(begin, out); });
 }
 
 }  // namespace epochd::engine

@@ -8,6 +8,7 @@
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/npy.h"
+#include "worker/engine/data/table/npz.h"
 #include "worker/engine/data/views.h"
 
 namespace epochd::engine {
@@ -17,7 +18,8 @@ std::shared_ptr<Dataset> LoadTensorFile(const TensorFileOptions& options) {
   if (!options.file.empty()) {
     std::vector<NamedTensor> tensors;
     try {
-      tensors = ReadSafetensors(options.file);
+      tensors = options.file.ends_with(".npz") ? ReadNpz(options.file)
+                                               : ReadSafetensors(options.file);
     } catch (const Error& error) {
       // A broken file of the user's stays broken, however often it is read.
       throw Error(ErrorKind::kBadSpec,
@@ -28,9 +30,10 @@ std::shared_ptr<Dataset> LoadTensorFile(const TensorFileOptions& options) {
   if (!options.input.empty()) columns.Set("input", ReadNpy(options.input));
   if (!options.target.empty()) columns.Set("target", ReadNpy(options.target));
   if (columns.empty()) {
-    throw Error(ErrorKind::kBadSpec,
-                "TensorFile: names no file; `file` (safetensors) or `input` "
-                "(npy) is needed");
+    throw Error(
+        ErrorKind::kBadSpec,
+        "TensorFile: names no file; `file` (safetensors, npz) or `input` "
+        "(npy) is needed");
   }
   return std::make_shared<TensorDataset>(std::move(columns));
 }

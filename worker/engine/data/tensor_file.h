@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A data set of arrays in files: one safetensors file whose tensors are the
-// fields, or one npy file per field. First dimensions must agree.
+// A data set of arrays in files: one safetensors or npz file whose arrays
+// are the fields, or one npy file per field. First dimensions must agree.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@
 namespace epochd::engine {
 
 struct TensorFileOptions {
-  std::string file;    // safetensors; each tensor is a field
-  std::string input;   // npy
-  std::string target;  // npy
+  std::string file = {};    // safetensors or .npz; each array is a field
+  std::string input = {};   // npy
+  std::string target = {};  // npy
 };
 
 // Throws Error(kBadSpec) naming the file, and when nothing is given.

@@ -9,7 +9,10 @@
 #include "worker/engine/data/builtin_views.h"
 #include "worker/engine/data/image/builtin.h"
 #include "worker/engine/data/points/builtin.h"
+#include "worker/engine/data/signal/builtin.h"
+#include "worker/engine/data/signal/synthetic_ecg.h"
 #include "worker/engine/data/stage_files.h"
+#include "worker/engine/data/table/builtin.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/builtin_balancers.h"
 #include "worker/engine/loss/builtin_pde.h"
@@ -47,7 +50,11 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinBatchAugments());
   registry.Add(BuiltinPointDatasets());
   registry.Add(BuiltinTransforms());
+  registry.Add(BuiltinSignalDatasets());
+  registry.Add(BuiltinTableDatasets());
+  registry.Add(BuiltinSignalTransforms());
   registry.Add(BuiltinDataModules());
+  registry.Add(BuiltinSignalDataModules());
   registry.Add(BuiltinLosses());
   registry.Add(BuiltinPdeLosses());
   registry.Add(BuiltinLossBalancers());

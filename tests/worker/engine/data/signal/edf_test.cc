@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/signal/edf.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/worker/engine/data/signal/signal_files.h"
+#include "worker/engine/data/signal/edf_records.h"
+
+namespace epochd::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::string Bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(Edf, ReadsWhatPyedflibReads) {
+  const auto recorded = RecordedJson("edf.json");
+  for (const auto& [name, expected] : recorded.items()) {
+    SCOPED_TRACE(name);
+    const EdfFile file(Recorded(name));
+    const auto& signals = expected.at("signals");
+    ASSERT_EQ(file.signals().size(), signals.size());
+    for (size_t i = 0; i < signals.size(); ++i) {
+      const auto& told = signals[i];
+      const int signal = static_cast<int>(i);
+      EXPECT_EQ(file.signals()[i].label, told.at("label").get<std::string>());
+      EXPECT_EQ(file.signals()[i].units, told.at("units").get<std::string>());
+      EXPECT_EQ(file.FindSignal(file.signals()[i].label), signal);
+      EXPECT_EQ(file.fs(signal), told.at("fs").get<double>());
+      const auto size = static_cast<int64_t>(told.at("digital").size());
+      ASSERT_EQ(file.num_samples(signal), size);
+      const at::Tensor digital = file.Digital(signal, 0, size);
+      const at::Tensor physical = file.Physical(signal, 0, size);
+      for (int64_t k = 0; k < size; ++k) {
+        EXPECT_EQ(digital.const_data_ptr<int32_t>()[k],
+                  told.at("digital")[k].get<int32_t>());
+        EXPECT_FLOAT_EQ(physical.const_data_ptr<float>()[k],
+                        told.at("physical")[k].get<float>());
+      }
+      for (int64_t from = 0; from < size; from += 7) {
+        EXPECT_TRUE(at::equal(file.Digital(signal, from, size),
+                              digital.slice(0, from)));
+      }
+    }
+    std::vector<EdfAnnotation> annotations;
+    for (const auto& each : expected.at("annotations")) {
+      annotations.push_back({each[0], each[1], each[2]});
+    }
+    EXPECT_EQ(file.Annotations(), annotations);
+  }
+}
+
+class EdfFiles : public SignalFiles {
+ protected:
+  // The recorded plus.edf with `bytes` at `place`.
+  std::string Changed(size_t place, const std::string& bytes) {
+    std::string all = Bytes(Recorded("plus.edf"));
+    all.replace(place, bytes.size(), bytes);
+    return Write("changed.edf", all);
+  }
+};
+
+TEST_F(EdfFiles, RefusesNamingFileByteAndField) {
+  const struct {
+    size_t place;
+    const char* bytes;
+    const char* problem;
+  } kCases[] = {
+      {0, "1       ", "does not begin with version 0 or BIOSEMI"},
+      {184, "123     ", "the header's size at byte 184"},
+      {184, "768     ", "1024 is needed for 3 signals"},
+      {192, "EDF+D", "is an interrupted recording (EDF+D)"},
+      {236, "99      ", "after 4 data records; its header tells of 99"},
+      {236, "x       ", "the number of data records at byte 236 is \"x\""},
+      {244, "0       ", "the duration of a data record at byte 244"},
+      {252, "0   ", "the number of signals at byte 252"},
+      {252, "9999", "the number of signals at byte 252"},
+      {256 + 3 * 104, "nan     ", "a physical minimum at byte 568 is \"nan\""},
+      {256 + 3 * 128, "5       ", "has no range of digital"},
+      {256 + 3 * 216, "0       ", "the samples of a data record at byte 904"},
+      {256 + 3 * 216, "99999999", "ends at byte 1680 after 0 data records"},
+  };
+  for (const auto& each : kCases) {
+    SCOPED_TRACE(each.problem);
+    const std::string path = Changed(each.place, each.bytes);
+    // A range needs both ends to be the same.
+    if (std::string(each.problem).starts_with("has no range")) {
+      std::string all = Bytes(path);
+      all.replace(256 + 3 * 120, 8, "5       ");
+      Write("changed.edf", all);
+    }
+    const std::string error = ErrorOf([&] { EdfFile file(path); });
+    EXPECT_THAT(error, HasSubstr("changed.edf"));
+    EXPECT_THAT(error, HasSubstr(each.problem));
+  }
+}
+
+TEST_F(EdfFiles, EveryTruncationIsRefused) {
+  const std::string all = Bytes(Recorded("plus.edf"));
+  for (size_t size :
+       {size_t{0}, size_t{100}, size_t{256}, size_t{1000}, all.size() - 1}) {
+    SCOPED_TRACE(size);
+    const std::string path = Write("short.edf", all.substr(0, size));
+    EXPECT_THAT(ErrorOf([&] { EdfFile file(path); }), HasSubstr("short.edf"));
+  }
+}
+
+TEST_F(EdfFiles, AnUntoldLengthFollowsFromTheFile) {
+  EXPECT_EQ(EdfFile(Changed(236, "-1      ")).num_samples(0), 80);
+}
+
+TEST_F(EdfFiles, BrokenAnnotationsNameTheRecord) {
+  const EdfFile whole(Recorded("plus.edf"));
+  std::string all = Bytes(Recorded("plus.edf"));
+  const size_t place = all.find("+1.25");
+  ASSERT_NE(place, std::string::npos);
+  all[place + 1] = 'x';
+  const EdfFile broken(Write("broken.edf", all));
+  EXPECT_THAT(ErrorOf([&] { broken.Annotations(); }),
+              HasSubstr("an annotation's time is \"+x.25"));
+}
+
+TEST_F(EdfFiles, WindowsBeyondTheEndAreRefused) {
+  const EdfFile file(Recorded("plain.edf"));
+  EXPECT_THAT(ErrorOf([&] { file.Digital(0, 79, 81); }),
+              HasSubstr("samples [79, 81) of signal 0"));
+  EXPECT_THAT(ErrorOf([&] { file.Physical(2, 0, 1); }),
+              HasSubstr("it has 2 signals"));
+}
+
+TEST_F(EdfFiles, AreADataSetOfWindows) {
+  Write("a.edf", Bytes(Recorded("plain.edf")));
+  Write("b.bdf", Bytes(Recorded("plus.bdf")));
+  EdfRecordsOptions options{.records = folder_, .leads = {"I"}};
+  options.windows.window = 2;
+  options.label_file = Write("l.csv", "record,label,who\na,x,1\nb,y,1\n");
+  options.classes.names = {"y", "x"};
+  options.group_column = "who";
+  const auto dataset = LoadEdfRecords(options);
+  ASSERT_EQ(dataset->Size(), 4);
+  EXPECT_EQ(dataset->Get(3, {}).At("target").item<int64_t>(), 0);
+  EXPECT_TRUE(at::equal(dataset->Get(1, {}).At("input")[0],
+                        EdfFile(Path("a.edf")).Physical(0, 40, 80)));
+  EXPECT_EQ(dataset->Column("group").sum().item<int64_t>(), 0);
+  options.leads = {};
+  EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
+              HasSubstr("`leads` of one rate are needed"));
+  options.leads = {"II"};
+  EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
+              HasSubstr("has no lead \"II\"; it has I, Resp"));
+}
+
+}  // namespace
+}  // namespace epochd::engine

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A temporary folder for a test's files, and the recorded corpus.
+#pragma once
+
+#include <gtest/gtest.h>
+#include <stdlib.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "worker/engine/core/error.h"
+
+namespace epochd::engine {
+
+class SignalFiles : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::string pattern =
+        (std::filesystem::path(testing::TempDir()) / "signal-XXXXXX").string();
+    folder_ = mkdtemp(pattern.data());
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Path(const std::string& name) const { return folder_ / name; }
+  std::string Write(const std::string& name, const std::string& bytes) const {
+    std::filesystem::create_directories(
+        std::filesystem::path(Path(name)).parent_path());
+    std::ofstream(Path(name), std::ios::binary) << bytes;
+    return Path(name);
+  }
+
+  std::filesystem::path folder_;
+};
+
+// A file of tests/golden/signals.
+inline std::string Recorded(const std::string& name) {
+  return std::string(std::getenv("EPOCHD_TEST_SOURCE_DIR")) +
+         "/tests/golden/signals/" + name;
+}
+
+inline nlohmann::json RecordedJson(const std::string& name) {
+  std::ifstream file(Recorded(name));
+  return nlohmann::json::parse(file);
+}
+
+// What `call` throws; empty: nothing.
+template <class F>
+std::string ErrorOf(F call) {
+  try {
+    call();
+    return "";
+  } catch (const Error& error) {
+    return error.what();
+  }
+}
+
+}  // namespace epochd::engine

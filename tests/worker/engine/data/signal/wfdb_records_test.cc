@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/signal/wfdb_records.h"
+
+#include <ATen/ATen.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/worker/engine/data/signal/signal_files.h"
+
+namespace epochd::engine {
+namespace {
+
+using testing::ElementsAre;
+using testing::EndsWith;
+using testing::HasSubstr;
+
+std::string Samples16(const std::vector<int>& values) {
+  std::string bytes;
+  for (int value : values) {
+    bytes += static_cast<char>(value & 0xff);
+    bytes += static_cast<char>(value >> 8 & 0xff);
+  }
+  return bytes;
+}
+
+std::vector<int64_t> Whole(const at::Tensor& tensor) {
+  const at::Tensor values = tensor.to(at::kLong).contiguous();
+  return {values.const_data_ptr<int64_t>(),
+          values.const_data_ptr<int64_t>() + values.numel()};
+}
+
+class WfdbRecordsTest : public SignalFiles {
+ protected:
+  // A record of `frames` frames at 10 a second with leads I (0, 1, 2, ...) and
+  // II (100, 101, ...), gain 1.
+  void AddRecord(const std::string& name, int frames,
+                 const std::string& comments = "") {
+    std::vector<int> values;
+    for (int i = 0; i < frames; ++i) {
+      values.push_back(i);
+      values.push_back(100 + i);
+    }
+    Write(name + ".dat", Samples16(values));
+    Write(name + ".hea", name + " 2 10 " + std::to_string(frames) + "\n" +
+                             name + ".dat 16 1/mV 16 0 0 0 0 I\n" + name +
+                             ".dat 16 1/mV 16 0 0 0 0 II\n" + comments);
+  }
+  WfdbRecordsOptions Options() const {
+    WfdbRecordsOptions options{.records = folder_};
+    options.windows.window = 1;
+    options.checksums = ChecksumPolicy::kIgnore;
+    return options;
+  }
+};
+
+TEST_F(WfdbRecordsTest, CutsWindowsOfTheLeadsInTheirOrder) {
+  AddRecord("a", 35);
+  AddRecord("b", 9);
+  AddRecord("c", 20);
+  WfdbRecordsOptions options = Options();
+  options.leads = {"II", "0"};
+  const auto dataset = LoadWfdbRecords(options);
+  // Three of a, none of b, two of c.
+  ASSERT_EQ(dataset->Size(), 5);
+  const Batch sample = dataset->Get(2, {});
+  ASSERT_EQ(sample.At("input").sizes(), at::IntArrayRef({2, 10}));
+  EXPECT_EQ(sample.At("input")[0][0].item<float>(), 120);
+  EXPECT_EQ(sample.At("input")[1][9].item<float>(), 29);
+  EXPECT_EQ(sample.Find("target"), nullptr);
+  EXPECT_THAT(Whole(dataset->Column("group")), ElementsAre(0, 0, 0, 2, 2));
+  EXPECT_THAT(Whole(dataset->Column("length")),
+              ElementsAre(10, 10, 10, 10, 10));
+  EXPECT_FALSE(dataset->Column("target").defined());
+}
+
+TEST_F(WfdbRecordsTest, StridesOverlapAndARestIsFilledUp) {
+  AddRecord("a", 23);
+  WfdbRecordsOptions options = Options();
+  options.windows.stride = 0.5;
+  options.windows.pad_rest = true;
+  options.windows.fill = -1;
+  const auto dataset = LoadWfdbRecords(options);
+  // 0, 5, 10 and the rest from 15.
+  ASSERT_EQ(dataset->Size(), 4);
+  EXPECT_EQ(dataset->Get(1, {}).At("input")[0][0].item<float>(), 5);
+  EXPECT_THAT(Whole(dataset->Get(3, {}).At("input")[0]),
+              ElementsAre(15, 16, 17, 18, 19, 20, 21, 22, -1, -1));
+}
+
+TEST_F(WfdbRecordsTest, WholeRecordsHaveTheirLengths) {
+  AddRecord("a", 23);
+  AddRecord("b", 4);
+  WfdbRecordsOptions options = Options();
+  options.windows.window = 0;
+  options.windows.fs = 5;
+  const auto dataset = LoadWfdbRecords(options);
+  EXPECT_THAT(Whole(dataset->Column("length")), ElementsAre(12, 2));
+  EXPECT_EQ(dataset->Get(0, {}).At("input").size(1), 12);
+}
+
+TEST_F(WfdbRecordsTest, AWindowResampledIsAPartOfTheRecordResampled) {
+  AddRecord("a", 600);
+  for (double fs : {5.0, 20.0, 8.0}) {
+    SCOPED_TRACE(fs);
+    WfdbRecordsOptions options = Options();
+    options.leads = {"I"};
+    options.windows = {.window = 10, .fs = fs};
+    const auto windows = LoadWfdbRecords(options);
+    options.windows.window = 0;
+    const at::Tensor whole = LoadWfdbRecords(options)->Get(0, {}).At("input");
+    const auto size = static_cast<int64_t>(10 * fs);
+    for (int64_t i = 0; i < windows->Size(); ++i) {
+      const at::Tensor window = windows->Get(i, {}).At("input");
+      ASSERT_EQ(window.size(1), size);
+      EXPECT_TRUE(at::allclose(window, whole.slice(1, i * size, (i + 1) * size),
+                               1e-6, 1e-3));
+    }
+  }
+}
+
+TEST_F(WfdbRecordsTest, LabelsFromComments) {
+  AddRecord("a", 10, "# Dx: 426783006\n# Patient: p7\n");
+  AddRecord("b", 20, "# Dx: 164889003, 59118001\n# Patient: p2\n");
+  AddRecord("c", 10, "# Dx: 426783006\n# Patient: p7\n");
+  WfdbRecordsOptions options = Options();
+  options.labels = LabelSource::kComment;
+  options.group = LabelSource::kComment;
+  options.classes = {.names = {"59118001", "164889003", "426783006"},
+                     .is_multi = true};
+  const auto dataset = LoadWfdbRecords(options);
+  EXPECT_THAT(Whole(dataset->Column("target")),
+              ElementsAre(0, 0, 1, 1, 1, 0, 1, 1, 0, 0, 0, 1));
+  EXPECT_EQ(dataset->Get(1, {}).At("target").scalar_type(), at::kFloat);
+  EXPECT_THAT(Whole(dataset->Column("group")), ElementsAre(0, 1, 1, 0));
+
+  options.classes.is_multi = false;
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("one is needed, or `multi_label: true`"));
+  options.classes.names = {"426783006"};
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("label \"164889003\" is no class; \"426783006\""));
+  options.classes.skip_unknown = true;
+  EXPECT_THAT(Whole(LoadWfdbRecords(options)->Column("target")),
+              ElementsAre(0, 0));
+}
+
+std::string Annotation(int code, int interval, const std::string& aux) {
+  std::string bytes = Samples16({code << 10 | interval});
+  if (!aux.empty()) {
+    bytes += Samples16({63 << 10 | static_cast<int>(aux.size())}) + aux;
+    if (aux.size() % 2 == 1) bytes += '\0';
+  }
+  return bytes;
+}
+
+TEST_F(WfdbRecordsTest, LabelsFromRhythms) {
+  AddRecord("a", 40);
+  // AFIB from 1.4 s, N from 2.6 s.
+  Write("a.atr", Annotation(28, 14, "(AFIB") + Annotation(1, 3, "") +
+                     Annotation(28, 9, "(N") + Samples16({0}));
+  WfdbRecordsOptions options = Options();
+  options.labels = LabelSource::kRhythm;
+  options.classes = {.names = {"N", "(AFIB"}, .skip_unknown = true};
+  const auto dataset = LoadWfdbRecords(options);
+  // The first second has no rhythm; in the second and third AFIB has more.
+  EXPECT_THAT(Whole(dataset->Column("target")), ElementsAre(1, 1, 0));
+  EXPECT_EQ(dataset->Get(0, {}).At("input")[0][0].item<float>(), 10);
+  options.classes.is_multi = true;
+  EXPECT_THAT(Whole(LoadWfdbRecords(options)->Column("target")),
+              ElementsAre(0, 0, 0, 1, 1, 1, 1, 0));
+  options.classes = {.names = {"N", "AFIB"}};
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("frames [0, 10): has no label"));
+}
+
+TEST_F(WfdbRecordsTest, LabelsAndGroupsFromACsvFile) {
+  AddRecord("a", 10);
+  AddRecord("b", 10);
+  WfdbRecordsOptions options = Options();
+  options.labels = LabelSource::kCsv;
+  options.group = LabelSource::kCsv;
+  options.label_file =
+      Write("labels.csv", "record,label,patient\nb,AF,x\na,SR,x\n");
+  options.classes.names = {"SR", "AF"};
+  const auto dataset = LoadWfdbRecords(options);
+  EXPECT_THAT(Whole(dataset->Column("target")), ElementsAre(0, 1));
+  EXPECT_THAT(Whole(dataset->Column("group")), ElementsAre(0, 0));
+  Write("labels.csv", "record,label,patient\nb,AF,x\n");
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("a.hea\": is not in \""));
+}
+
+TEST_F(WfdbRecordsTest, ListsRecordsOfFoldersListsAndHeaders) {
+  AddRecord("b", 10);
+  AddRecord("a", 10);
+  Write("whole.hea", "whole/1 2 10 10\na 10\n");
+  EXPECT_THAT(ListWfdbRecords(folder_),
+              ElementsAre(EndsWith("/b"), EndsWith("/whole")));
+  EXPECT_THAT(ListWfdbRecords(Path("a.hea")), ElementsAre(EndsWith("/a")));
+  Write("RECORDS", "b\r\n\na\n");
+  EXPECT_THAT(ListWfdbRecords(folder_),
+              ElementsAre(EndsWith("/b"), EndsWith("/a")));
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(Path("none")); }),
+              HasSubstr("is not there"));
+  Write("RECORDS", "\n");
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(folder_); }),
+              HasSubstr("lists no record"));
+}
+
+TEST_F(WfdbRecordsTest, MissingLeadsAreAnErrorOrZeros) {
+  AddRecord("a", 10);
+  WfdbRecordsOptions options = Options();
+  options.leads = {"V1", "I"};
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("has no lead \"V1\"; it has I, II"));
+  options.zero_missing_leads = true;
+  const at::Tensor input = LoadWfdbRecords(options)->Get(0, {}).At("input");
+  EXPECT_TRUE(at::equal(input[0], at::zeros({10})));
+  EXPECT_EQ(input[1][9].item<float>(), 9);
+}
+
+TEST_F(WfdbRecordsTest, RatesMustAgreeOrBeAskedFor) {
+  AddRecord("a", 20);
+  AddRecord("b", 20);
+  std::string header = "b 2 20 20\nb.dat 16 1 16 0 0 0 0 I\n";
+  Write("b.hea", header + "b.dat 16 1 16 0 0 0 0 II\n");
+  WfdbRecordsOptions options = Options();
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("`fs` brings them to one rate"));
+  options.windows.fs = 20;
+  const auto dataset = LoadWfdbRecords(options);
+  ASSERT_EQ(dataset->Size(), 3);
+  EXPECT_EQ(dataset->Get(0, {}).At("input").size(1), 20);
+  EXPECT_EQ(dataset->Get(2, {}).At("input").size(1), 20);
+}
+
+TEST_F(WfdbRecordsTest, AnUnreadableSampleNamesIndexAndFile) {
+  AddRecord("a", 30);
+  const auto dataset = LoadWfdbRecords(Options());
+  std::filesystem::resize_file(Path("a.dat"), 50);
+  EXPECT_EQ(dataset->Get(0, {}).At("input")[0][1].item<float>(), 1);
+  const std::string error = ErrorOf([&] { dataset->Get(1, {}); });
+  EXPECT_THAT(error, HasSubstr("sample 1 (frames [10, 20) of"));
+  EXPECT_THAT(error, HasSubstr("a.dat\": ends at byte 50"));
+}
+
+TEST(CutWindows, RefusesWindowsWithoutASample) {
+  EXPECT_THAT(ErrorOf([] { CutWindows(0, 100, 10, {.window = 0.01}); }),
+              HasSubstr("a window of 0.010000 s at 10.000000"));
+  EXPECT_THAT(
+      ErrorOf([] { CutWindows(0, 100, 10, {.window = 1, .stride = 0.001}); }),
+      HasSubstr("a stride of"));
+  EXPECT_TRUE(CutWindows(0, 0, 10, {}).empty());
+  EXPECT_EQ(CutWindows(0, 7, 10, {.window = 1, .pad_rest = true}).size(), 1);
+}
+
+}  // namespace
+}  // namespace epochd::engine

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The data sets of recorded signals and the transforms of signals that a job
+// file can name: explicit lists, put into the registry once.
+#pragma once
+
+#include <vector>
+
+#include "worker/engine/core/dataset.h"
+#include "worker/engine/data/transform.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::engine {
+
+std::vector<Entry<Dataset>> BuiltinSignalDatasets();
+std::vector<Entry<Transform>> BuiltinSignalTransforms();
+
+}  // namespace epochd::engine

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/signal/edf.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <string_view>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/data/random_access_file.h"
+
+namespace epochd::engine {
+namespace {
+
+constexpr int64_t kMaxEdfSignals = 4096;
+constexpr int64_t kMaxRecordBytes = int64_t{1} << 30;
+constexpr int64_t kMaxEdfSamples = int64_t{1} << 30;
+constexpr int64_t kMaxAnnotationBytes = int64_t{1} << 30;
+
+[[noreturn]] void RefuseEdf(const std::string& path,
+                            const std::string& problem) {
+  throw Error(ErrorKind::kBadSpec, "EDF file \"" + path + "\": " + problem);
+}
+
+std::string_view WithoutBlanks(std::string_view text) {
+  // Some writers pad with zero bytes.
+  constexpr std::string_view kBlank(" \t\r\n\0", 5);
+  const size_t begin = text.find_first_not_of(kBlank);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(kBlank) - begin + 1);
+}
+
+// Fields of fixed width, one after the other.
+class EdfFields {
+ public:
+  EdfFields(std::string_view bytes, const std::string& path)
+      : bytes_(bytes), path_(path) {}
+
+  std::string Text(size_t width) {
+    const std::string_view field = bytes_.substr(at_, width);
+    at_ += width;
+    return std::string(WithoutBlanks(field));
+  }
+  double Number(size_t width, const char* what) {
+    const size_t place = at_;
+    const std::string text = Text(width);
+    const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+    const char* end = text.data() + text.size();
+    double value = 0;
+    const auto [next, error] = std::from_chars(begin, end, value);
+    if (error != std::errc() || next != end || !std::isfinite(value)) {
+      RefuseEdf(path_, std::string(what) + " at byte " + std::to_string(place) +
+                           " is \"" + text + "\"; a number is needed");
+    }
+    return value;
+  }
+  int64_t Whole(size_t width, const char* what, int64_t least, int64_t most) {
+    const size_t place = at_;
+    const double value = Number(width, what);
+    if (value != std::floor(value) || value < static_cast<double>(least) ||
+        value > static_cast<double>(most)) {
+      RefuseEdf(path_, std::string(what) + " at byte " + std::to_string(place) +
+                           " is " + std::to_string(value) +
+                           "; a whole number from " + std::to_string(least) +
+                           " to " + std::to_string(most) + " is needed");
+    }
+    return static_cast<int64_t>(value);
+  }
+
+ private:
+  std::string_view bytes_;
+  const std::string& path_;
+  size_t at_ = 0;
+};
+
+std::string ReadText(const RandomAccessFile& file, int64_t offset,
+                     int64_t size) {
+  std::string bytes(size, '\0');
+  file.Read(offset, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()});
+  return bytes;
+}
+
+int32_t EdfSample(const uint8_t* at, int bytes) {
+  if (bytes == 2) return static_cast<int16_t>(at[0] | at[1] << 8);
+  return static_cast<int32_t>((uint32_t{at[0]} << 8 | uint32_t{at[1]} << 16 |
+                               uint32_t{at[2]} << 24)) >>
+         8;
+}
+
+// One list of a time and texts: +onset[\x15duration]\x14text\x14...text\x14.
+void ParseAnnotationList(std::string_view list, const std::string& where,
+                         const std::string& path,
+                         std::vector<EdfAnnotation>& found) {
+  const auto number = [&](std::string_view text) {
+    double value = 0;
+    const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
+    const auto [next, error] =
+        std::from_chars(begin, text.data() + text.size(), value);
+    if (error != std::errc() || next != text.data() + text.size() ||
+        !std::isfinite(value)) {
+      RefuseEdf(path, where + ": an annotation's time is \"" +
+                          std::string(text.substr(0, 40)) +
+                          "\"; a number is needed");
+    }
+    return value;
+  };
+  const size_t end = list.find('\x14');
+  if (end == std::string_view::npos) {
+    RefuseEdf(path, where + ": an annotation's time does not end");
+  }
+  std::string_view time = list.substr(0, end);
+  EdfAnnotation annotation;
+  const size_t mark = time.find('\x15');
+  if (mark != std::string_view::npos) {
+    annotation.duration = number(time.substr(mark + 1));
+    time = time.substr(0, mark);
+  }
+  annotation.onset = number(time);
+  list.remove_prefix(end + 1);
+  while (!list.empty()) {
+    const size_t text_end = list.find('\x14');
+    if (text_end == std::string_view::npos) {
+      RefuseEdf(path, where + ": an annotation does not end");
+    }
+    annotation.text = list.substr(0, text_end);
+    // Without text it is the data record's own time.
+    if (!annotation.text.empty()) found.push_back(annotation);
+    list.remove_prefix(text_end + 1);
+  }
+}
+
+}  // namespace
+
+EdfFile::EdfFile(const std::string& path) : path_(path) { ParseHeader(); }
+
+void EdfFile::ParseHeader() {
+  const RandomAccessFile file(path_);
+  if (file.num_bytes() < 256) {
+    RefuseEdf(path_, "has " + std::to_string(file.num_bytes()) +
+                         " bytes; a header of 256 is needed");
+  }
+  const std::string head = ReadText(file, 0, 256);
+  const bool is_bdf = head.starts_with(
+      "\xff"
+      "BIOSEMI");
+  if (!is_bdf && WithoutBlanks(head.substr(0, 8)) != "0") {
+    RefuseEdf(path_, "does not begin with version 0 or BIOSEMI");
+  }
+  sample_bytes_ = is_bdf ? 3 : 2;
+  EdfFields fields(head, path_);
+  fields.Text(8);
+  patient_ = fields.Text(80);
+  recording_ = fields.Text(80);
+  start_date_ = fields.Text(8);
+  start_time_ = fields.Text(8);
+  header_bytes_ = fields.Whole(8, "the header's size", 256, 1 << 30);
+  const std::string kind = fields.Text(44);
+  num_records_ =
+      fields.Whole(8, "the number of data records", -1, int64_t{1} << 40);
+  record_seconds_ = fields.Number(8, "the duration of a data record");
+  const int64_t count =
+      fields.Whole(4, "the number of signals", 1, kMaxEdfSignals);
+  if (kind.starts_with("EDF+D") || kind.starts_with("BDF+D")) {
+    RefuseEdf(path_, "is an interrupted recording (" + kind.substr(0, 5) +
+                         "); EDF, EDF+C, BDF and BDF+C are read");
+  }
+  if (header_bytes_ != 256 * (count + 1)) {
+    RefuseEdf(path_, "the header's size at byte 184 is " +
+                         std::to_string(header_bytes_) + "; " +
+                         std::to_string(256 * (count + 1)) + " is needed for " +
+                         std::to_string(count) + " signals");
+  }
+  // With their first 256 bytes, so that places in messages are the file's.
+  const std::string all = ReadText(file, 0, header_bytes_);
+  EdfFields told(all, path_);
+  told.Text(256);
+  std::vector<EdfSignal> signals(count);
+  for (EdfSignal& each : signals) each.label = told.Text(16);
+  for (EdfSignal& each : signals) each.transducer = told.Text(80);
+  for (EdfSignal& each : signals) each.units = told.Text(8);
+  for (EdfSignal& each : signals) {
+    each.physical_min = told.Number(8, "a physical minimum");
+  }
+  for (EdfSignal& each : signals) {
+    each.physical_max = told.Number(8, "a physical maximum");
+  }
+  constexpr int64_t kMost = int64_t{1} << 31;
+  for (EdfSignal& each : signals) {
+    each.digital_min = told.Whole(8, "a digital minimum", -kMost, kMost);
+  }
+  for (EdfSignal& each : signals) {
+    each.digital_max = told.Whole(8, "a digital maximum", -kMost, kMost);
+  }
+  for (EdfSignal& each : signals) each.prefilter = told.Text(80);
+  for (EdfSignal& each : signals) {
+    each.samples_per_record =
+        told.Whole(8, "the samples of a data record", 1, kMaxRecordBytes);
+    each.byte_offset = record_bytes_;
+    record_bytes_ += each.samples_per_record * sample_bytes_;
+    if (record_bytes_ > kMaxRecordBytes) {
+      RefuseEdf(path_, "a data record has more than 1 GiB");
+    }
+  }
+  for (EdfSignal& each : signals) {
+    if (each.label == "EDF Annotations" || each.label == "BDF Annotations") {
+      annotation_signals_.push_back(each);
+      continue;
+    }
+    if (each.digital_max <= each.digital_min ||
+        each.physical_max == each.physical_min) {
+      RefuseEdf(path_, "signal \"" + each.label +
+                           "\" has no range of digital or physical values");
+    }
+    signals_.push_back(each);
+  }
+  if (!signals_.empty() && !(record_seconds_ > 0)) {
+    RefuseEdf(path_, "the duration of a data record at byte 244 is " +
+                         std::to_string(record_seconds_) +
+                         "; it must be above 0");
+  }
+  const int64_t available = (file.num_bytes() - header_bytes_) / record_bytes_;
+  if (num_records_ > available) {
+    RefuseEdf(path_, "ends at byte " + std::to_string(file.num_bytes()) +
+                         " after " + std::to_string(available) +
+                         " data records; its header tells of " +
+                         std::to_string(num_records_));
+  }
+  if (num_records_ < 0) num_records_ = available;
+}
+
+int EdfFile::FindSignal(const std::string& label) const {
+  for (size_t i = 0; i < signals_.size(); ++i) {
+    if (signals_[i].label == label) return static_cast<int>(i);
+  }
+  return -1;
+}
+
+double EdfFile::fs(int signal) const {
+  return static_cast<double>(signals_.at(signal).samples_per_record) /
+         record_seconds_;
+}
+
+int64_t EdfFile::num_samples(int signal) const {
+  return signals_.at(signal).samples_per_record * num_records_;
+}
+
+at::Tensor EdfFile::Digital(int signal, int64_t from, int64_t to) const {
+  if (signal < 0 || signal >= static_cast<int>(signals_.size()) || from < 0 ||
+      to < from || to > num_samples(signal) || to - from > kMaxEdfSamples) {
+    RefuseEdf(path_,
+              "samples [" + std::to_string(from) + ", " + std::to_string(to) +
+                  ") of signal " + std::to_string(signal) +
+                  " are asked for; it has " + std::to_string(signals_.size()) +
+                  " signals" +
+                  (signal >= 0 && signal < static_cast<int>(signals_.size())
+                       ? ", this one of " + std::to_string(num_samples(signal))
+                       : ""));
+  }
+  at::Tensor out = at::empty({to - from}, at::kInt);
+  if (to == from) return out;
+  auto* values = out.mutable_data_ptr<int32_t>();
+  const EdfSignal& told = signals_[signal];
+  const int64_t each = told.samples_per_record;
+  const RandomAccessFile file(path_);
+  std::vector<uint8_t> bytes;
+  for (int64_t record = from / each; record * each < to; ++record) {
+    const int64_t first = std::max(from - record * each, int64_t{0});
+    const int64_t last = std::min(to - record * each, each);
+    bytes.resize((last - first) * sample_bytes_);
+    file.Read(header_bytes_ + record * record_bytes_ + told.byte_offset +
+                  first * sample_bytes_,
+              bytes);
+    for (int64_t i = 0; i < last - first; ++i) {
+      *values++ = EdfSample(bytes.data() + i * sample_bytes_, sample_bytes_);
+    }
+  }
+  return out;
+}
+
+at::Tensor EdfFile::Physical(int signal, int64_t from, int64_t to) const {
+  const at::Tensor digital = Digital(signal, from, to);
+  const EdfSignal& told = signals_[signal];
+  const double unit = (told.physical_max - told.physical_min) /
+                      static_cast<double>(told.digital_max - told.digital_min);
+  // As EDFlib: an offset in digital units, then one multiplication.
+  const double offset =
+      told.physical_max / unit - static_cast<double>(told.digital_max);
+  at::Tensor out = at::empty({to - from}, at::kFloat);
+  const int32_t* in = digital.const_data_ptr<int32_t>();
+  auto* values = out.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < to - from; ++i) {
+    values[i] = static_cast<float>(unit * (offset + in[i]));
+  }
+  return out;
+}
+
+std::vector<EdfAnnotation> EdfFile::Annotations() const {
+  std::vector<EdfAnnotation> found;
+  const RandomAccessFile file(path_);
+  for (const EdfSignal& told : annotation_signals_) {
+    const int64_t size = told.samples_per_record * sample_bytes_;
+    if (size > kMaxAnnotationBytes / std::max<int64_t>(num_records_, 1)) {
+      RefuseEdf(path_, "has more than 1 GiB of annotations");
+    }
+    for (int64_t record = 0; record < num_records_; ++record) {
+      const std::string where = "data record " + std::to_string(record);
+      const std::string bytes = ReadText(
+          file, header_bytes_ + record * record_bytes_ + told.byte_offset,
+          size);
+      for (size_t begin = 0; begin < bytes.size();) {
+        const size_t end = std::min(bytes.find('\0', begin), bytes.size());
+        if (end > begin) {
+          ParseAnnotationList(
+              std::string_view(bytes).substr(begin, end - begin), where, path_,
+              found);
+        }
+        begin = end + 1;
+      }
+    }
+  }
+  return found;
+}
+
+}  // namespace epochd::engine

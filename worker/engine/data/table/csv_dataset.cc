@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/engine/data/table/csv_dataset.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "worker/engine/core/error.h"
+#include "worker/engine/data/views.h"
+
+namespace epochd::engine {
+namespace {
+
+// Columns as fields, and groups that are no field.
+class CsvDataset : public Dataset {
+ public:
+  CsvDataset(Batch columns, at::Tensor group)
+      : rows_(std::move(columns)), group_(std::move(group)) {}
+  int64_t Size() const override { return rows_.Size(); }
+  Batch Get(int64_t index, const SampleSeed& seed) const override {
+    return rows_.Get(index, seed);
+  }
+  Batch GetBatch(std::span<const int64_t> indices,
+                 const SampleSeed& seed) const override {
+    return rows_.GetBatch(indices, seed);
+  }
+  at::Tensor Column(std::string_view field) const override {
+    return field == "group" ? group_ : rows_.Column(field);
+  }
+
+ private:
+  const TensorDataset rows_;
+  const at::Tensor group_;
+};
+
+std::vector<int64_t> FindAll(const CsvTable& table,
+                             const std::vector<std::string>& names) {
+  std::vector<int64_t> columns;
+  for (const std::string& name : names) {
+    columns.push_back(table.FindColumn(name));
+  }
+  return columns;
+}
+
+at::Tensor Numbers(const CsvTable& table, const std::vector<int64_t>& columns,
+                   const std::optional<double>& missing) {
+  const auto count = static_cast<int64_t>(columns.size());
+  at::Tensor values = at::empty({table.num_rows(), count}, at::kFloat);
+  auto* out = values.mutable_data_ptr<float>();
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    for (int64_t column : columns) {
+      *out++ = static_cast<float>(missing && table.Cell(row, column).empty()
+                                      ? *missing
+                                      : table.Number(row, column));
+    }
+  }
+  return values;
+}
+
+// A whole number from 0; -1: it is none.
+int64_t ClassNumber(std::string_view cell) {
+  int64_t value = -1;
+  const auto [next, error] =
+      std::from_chars(cell.data(), cell.data() + cell.size(), value);
+  const bool is_whole = error == std::errc() &&
+                        next == cell.data() + cell.size() && value >= 0 &&
+                        value <= 1000000;
+  return is_whole ? value : -1;
+}
+
+at::Tensor Classes(const CsvTable& table, int64_t column,
+                   const std::vector<std::string>& names) {
+  at::Tensor labels = at::empty({table.num_rows()}, at::kLong);
+  auto* out = labels.mutable_data_ptr<int64_t>();
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const std::string_view cell = table.Cell(row, column);
+    if (names.empty()) {
+      *out = ClassNumber(cell);
+      if (*out < 0) {
+        table.Fail(row, column,
+                   "a class, a whole number from 0, is needed, or `classes` "
+                   "with the names");
+      }
+    } else {
+      const auto found = std::find(names.begin(), names.end(), cell);
+      if (found == names.end()) {
+        std::string known;
+        for (const std::string& name : names) {
+          known += (known.empty() ? "" : ", ") + name;
+        }
+        table.Fail(row, column, "one of " + known + " is needed");
+      }
+      *out = found - names.begin();
+    }
+    ++out;
+  }
+  return labels;
+}
+
+// A number for each different cell, by first appearance.
+at::Tensor Groups(const CsvTable& table, int64_t column) {
+  at::Tensor groups = at::empty({table.num_rows()}, at::kLong);
+  auto* out = groups.mutable_data_ptr<int64_t>();
+  std::map<std::string_view, int64_t> places;
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const auto next = static_cast<int64_t>(places.size());
+    *out++ = places.emplace(table.Cell(row, column), next).first->second;
+  }
+  return groups;
+}
+
+at::Tensor Target(const CsvTable& table, const std::vector<int64_t>& columns,
+                  const CsvDatasetOptions& options) {
+  TargetType type = options.target_type;
+  if (type == TargetType::kAuto) {
+    bool is_class = columns.size() == 1;
+    for (int64_t row = 0; is_class && row < table.num_rows(); ++row) {
+      is_class = ClassNumber(table.Cell(row, columns[0])) >= 0;
+    }
+    is_class = is_class || !options.classes.empty();
+    type = is_class ? TargetType::kClass : TargetType::kNumber;
+  }
+  if (type == TargetType::kClass) {
+    if (columns.size() != 1) {
+      throw Error(ErrorKind::kBadSpec, "Csv: target has " +
+                                           std::to_string(columns.size()) +
+                                           " columns; a class is one");
+    }
+    return Classes(table, columns[0], options.classes);
+  }
+  at::Tensor values = Numbers(table, columns, options.missing);
+  return columns.size() == 1 ? values.select(1, 0) : values;
+}
+
+}  // namespace
+
+std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
+  const CsvTable table = CsvTable::Read(options.file, options.csv);
+  if (table.num_rows() == 0) {
+    throw Error(ErrorKind::kBadSpec,
+                "CSV file \"" + options.file + "\": has no rows");
+  }
+  const std::vector<int64_t> targets = FindAll(table, options.targets);
+  std::vector<int64_t> inputs = FindAll(table, options.inputs);
+  const int64_t group =
+      options.group.empty() ? -1 : table.FindColumn(options.group);
+  if (inputs.empty()) {
+    const std::vector<int64_t> ignored = FindAll(table, options.ignored);
+    std::set<int64_t> other(targets.begin(), targets.end());
+    other.insert(ignored.begin(), ignored.end());
+    other.insert(group);
+    for (int64_t i = 0; i < table.num_columns(); ++i) {
+      if (!other.contains(i)) inputs.push_back(i);
+    }
+  }
+  Batch columns{{"input", Numbers(table, inputs, options.missing)}};
+  if (!targets.empty()) columns.Set("target", Target(table, targets, options));
+  return std::make_shared<CsvDataset>(
+      std::move(columns), group < 0 ? at::Tensor() : Groups(table, group));
+}
+
+}  // namespace epochd::engine
