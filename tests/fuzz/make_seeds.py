@@ -160,7 +160,25 @@ def npz():
         zipfile.ZIP_DEFLATED, [('x.npy', array), ('y.npy', array)]))
 
 
-MAKERS = {'npy': npy, 'idx': idx, 'safetensors': safetensors,
+def images(name, suffix):
+    """Files of tests/golden/images, behind a byte that chooses the mode."""
+    folder = pathlib.Path(__file__).parents[1] / 'golden' / 'images'
+    for number, path in enumerate(sorted(folder.glob(f'*.{suffix}'))):
+        if path.stem.startswith(('degrade', 'exif')) and (
+                path.stem != 'exif_6'):
+            continue
+        write(name, path.stem, bytes([number % 8]) + path.read_bytes())
+
+
+def cifar():
+    write('cifar', 'two', b''.join(
+        bytes([label]) + bytes(range(256)) * 12 for label in (3, 9)))
+    write('cifar', 'hundred', bytes([7, 41]) + bytes(3072))
+
+
+MAKERS = {'npy': npy, 'idx': idx, 'safetensors': safetensors, 'cifar': cifar,
+          'png': lambda: images('png', 'png'),
+          'jpeg': lambda: images('jpeg', 'jpg'),
           'wfdb_header': wfdb_header, 'wfdb_annotation': wfdb_annotation,
           'wfdb_signal': wfdb_signal, 'edf': edf, 'csv': csv, 'npz': npz}
 

@@ -5,14 +5,16 @@ tests/worker/engine/data/image.
 
     python tests/golden/record_images.py --basicsr FILE
 
-Needs Pillow 13.0.0, numpy 2.4.6, torch 2.11.0 and safetensors; FILE is
-basicsr/utils/matlab_functions.py of BasicSR 1.4.2. Writes image files into
-images/, and into images.safetensors what they hold and what resizing gives:
+Needs Pillow 13.0.0, numpy 2.4.6, torch 2.11.0, torchvision 0.26.0 and
+safetensors; FILE is basicsr/utils/matlab_functions.py of BasicSR 1.4.2. Writes
+image files into images/, and into images.safetensors what they hold and what
+resizing and augmenting gives:
 
     decode/<file>/<mode>       uint8 [C, H, W]
     resize/source              uint8 [3, H, W]
     resize/<kind>/<h>x<w>      uint8
     degrade/<kind>/<scale>     uint8; `basicsr`: float, in [0, 255]
+    augment/<type>/<operation>
 """
 
 import argparse
@@ -25,6 +27,7 @@ import numpy
 import torch
 from PIL import Image
 from safetensors.numpy import save_file
+from torchvision.transforms.v2 import functional as F
 
 FOLDER = pathlib.Path(__file__).parent
 IMAGES = FOLDER / 'images'
@@ -247,6 +250,68 @@ def record_resizing(recorded, basicsr):
             (theirs * 255).astype(numpy.float32))
 
 
+# ---- augmentation ----------------------------------------------------------------
+
+
+def record_augmenting(recorded):
+    source = torch.from_numpy(planes(picture(14, 17, seed=4)))
+    # Grey pixels, black and white ones.
+    source[:, 0, :5] = torch.tensor([0, 255, 7, 128, 1], dtype=torch.uint8)
+    bilinear = F.InterpolationMode.BILINEAR
+    bicubic = F.InterpolationMode.BICUBIC
+    nearest = F.InterpolationMode.NEAREST
+    colours = {
+        'brightness_0.6': lambda x: F.adjust_brightness(x, 0.6),
+        'brightness_1.7': lambda x: F.adjust_brightness(x, 1.7),
+        'contrast_0.4': lambda x: F.adjust_contrast(x, 0.4),
+        'contrast_1.8': lambda x: F.adjust_contrast(x, 1.8),
+        'saturation_0.3': lambda x: F.adjust_saturation(x, 0.3),
+        'saturation_1.9': lambda x: F.adjust_saturation(x, 1.9),
+        'hue_0.21': lambda x: F.adjust_hue(x, 0.21),
+        'hue_-0.4': lambda x: F.adjust_hue(x, -0.4),
+        'grey_1': lambda x: F.rgb_to_grayscale(x, 1),
+        'grey_3': lambda x: F.rgb_to_grayscale(x, 3),
+    }
+    fill = [0.25, 0.5, 0.75]
+    moves = {
+        'rotate_33': lambda x: F.rotate(x, 33, bilinear, fill=fill),
+        'rotate_33_zeros': lambda x: F.rotate(x, 33, bilinear, fill=0),
+        'rotate_-70_nearest': lambda x: F.rotate(x, -70, nearest, fill=fill),
+        'rotate_180': lambda x: F.rotate(x, 180, bilinear, fill=0),
+        'affine': lambda x: F.affine(x, 20, [2, -1], 1.3, [10, -5], bilinear,
+                                     fill=fill),
+        'affine_nearest': lambda x: F.affine(x, -35, [-3, 2], 0.7, [0, 0],
+                                             nearest, fill=fill),
+    }
+    sizes = {
+        'resize_bilinear_9x21': lambda x: F.resize(x, [9, 21], bilinear,
+                                                   antialias=True),
+        'resize_bicubic_9x21': lambda x: F.resize(x, [9, 21], bicubic,
+                                                  antialias=True),
+        'resize_bicubic_28x8': lambda x: F.resize(x, [28, 8], bicubic,
+                                                  antialias=True),
+        'resize_nearest_9x21': lambda x: F.resize(x, [9, 21], nearest),
+        'center_crop_6x9': lambda x: F.center_crop(x, [6, 9]),
+        'center_crop_20x9': lambda x: F.center_crop(x, [20, 9]),
+        'center_crop_7x30': lambda x: F.center_crop(x, [7, 30]),
+        'horizontal_flip': F.horizontal_flip,
+        'vertical_flip': F.vertical_flip,
+        'shorter_side_10': lambda x: F.resize(x, [10], bilinear,
+                                              antialias=True),
+        'shorter_side_10_tall': lambda x: F.resize(x.mT, [10], bilinear,
+                                                   antialias=True),
+    }
+    recorded['augment/source'] = source.numpy()
+    unit = source.float() / 255
+    for name, operation in {**colours, **moves, **sizes}.items():
+        recorded[f'augment/float/{name}'] = operation(
+            unit).contiguous().numpy()
+    # Bytes are resized as Pillow does; see record_resizing.
+    for name, operation in {**colours, **moves}.items():
+        recorded[f'augment/uint8/{name}'] = operation(
+            source).contiguous().numpy()
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument('--basicsr', required=True)
@@ -261,6 +326,7 @@ def main():
     write_images()
     record_decoding(recorded)
     record_resizing(recorded, basicsr)
+    record_augmenting(recorded)
     save_file({name: numpy.ascontiguousarray(value)
                for name, value in recorded.items()},
               FOLDER / 'images.safetensors')

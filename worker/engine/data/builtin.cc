@@ -3,6 +3,7 @@
 
 #include "worker/engine/data/digits.h"
 #include "worker/engine/data/idx.h"
+#include "worker/engine/data/image/field_parameters.h"
 #include "worker/engine/data/tensor_file.h"
 #include "worker/engine/data/transforms.h"
 
@@ -16,6 +17,7 @@ const Parameter kField{.name = "field",
                        .type = "string",
                        .default_value = "input",
                        .help = "Field to change."};
+const Parameter kFields = ImageFieldParameters().back();
 const Parameter kProbability{.name = "p",
                              .type = "float",
                              .default_value = 0.5,
@@ -142,7 +144,7 @@ std::shared_ptr<Transform> MakeNormalize(const Params& params) {
 template <bool kVertical>
 std::shared_ptr<Transform> MakeFlip(const Params& params) {
   return std::make_shared<RandomFlip>(kVertical, params.Float("p"),
-                                      params.String("field"));
+                                      ImageFieldsOf(params));
 }
 
 Component RandomCropComponent() {
@@ -161,7 +163,8 @@ Component RandomCropComponent() {
                           .min = 0,
                           .help = "Pixels added on each side first."},
                          kFill,
-                         kField}};
+                         kField,
+                         kFields}};
 }
 
 std::shared_ptr<Transform> MakeRandomCrop(const Params& params) {
@@ -172,12 +175,12 @@ std::shared_ptr<Transform> MakeRandomCrop(const Params& params) {
   }
   return std::make_shared<RandomCrop>(
       size.front(), size.back(), params.Int("padding"), params.Float("fill"),
-      params.String("field"));
+      ImageFieldsOf(params));
 }
 
 std::shared_ptr<Transform> MakeRandomShift(const Params& params) {
   return std::make_shared<RandomShift>(
-      params.Int("pixels"), params.Float("fill"), params.String("field"));
+      params.Int("pixels"), params.Float("fill"), ImageFieldsOf(params));
 }
 
 }  // namespace
@@ -192,12 +195,12 @@ std::vector<Entry<Transform>> BuiltinTransforms() {
           {{.kind = "transform",
             .name = "RandomHorizontalFlip",
             .help = "Mirrors images left to right.",
-            .parameters = {kProbability, kField}},
+            .parameters = {kProbability, kField, kFields}},
            MakeFlip<false>},
           {{.kind = "transform",
             .name = "RandomVerticalFlip",
             .help = "Mirrors images top to bottom.",
-            .parameters = {kProbability, kField}},
+            .parameters = {kProbability, kField, kFields}},
            MakeFlip<true>},
           {RandomCropComponent(), MakeRandomCrop},
           {{.kind = "transform",
@@ -209,7 +212,8 @@ std::vector<Entry<Transform>> BuiltinTransforms() {
                             .min = 0,
                             .help = "Most pixels along each axis."},
                            kFill,
-                           kField}},
+                           kField,
+                           kFields}},
            MakeRandomShift}};
 }
 

@@ -11,20 +11,6 @@
 namespace epochd::engine {
 namespace {
 
-// Requires a [C, H, W] field; says which transform wanted it.
-const at::Tensor& Image(const Batch& sample, const std::string& field,
-                        const char* transform) {
-  const at::Tensor& image = sample.At(field);
-  if (image.dim() != 3) {
-    std::ostringstream message;
-    message << transform << " on field \"" << field << "\": has shape "
-            << image.sizes() << "; an image [channels, height, width] is "
-            << "needed";
-    throw Error(ErrorKind::kBadSpec, message.str());
-  }
-  return image;
-}
-
 // Pads by `padding` and cuts [C, height, width] at (top, left).
 at::Tensor PadAndCut(const at::Tensor& image, int64_t padding, double fill,
                      int64_t top, int64_t left, int64_t height, int64_t width) {
@@ -88,36 +74,44 @@ bool Normalize::ApplyToBatch(Batch& batch) const {
 }
 
 void RandomFlip::Apply(Batch& sample, Random& random) const {
-  const at::Tensor& image = Image(sample, field_, "RandomFlip");
+  const ImageFields::Views views = fields_.Read(sample, "RandomFlip");
   // Draws also when nothing is flipped, so that later draws do not move.
-  if (random.Uniform() < probability_) {
-    sample.Set(field_, image.flip({vertical_ ? 1 : 2}));
-  }
+  if (random.Uniform() >= probability_) return;
+  ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
+    return image.flip({vertical_ ? 1 : 2});
+  });
 }
 
 void RandomCrop::Apply(Batch& sample, Random& random) const {
-  const at::Tensor& image = Image(sample, field_, "RandomCrop");
-  const int64_t room_y = image.size(1) + 2 * padding_ - height_;
-  const int64_t room_x = image.size(2) + 2 * padding_ - width_;
+  const ImageFields::Views views = fields_.Read(sample, "RandomCrop");
+  const int64_t room_y = views.height + 2 * padding_ - height_;
+  const int64_t room_x = views.width + 2 * padding_ - width_;
   if (room_y < 0 || room_x < 0) {
     std::ostringstream message;
-    message << "RandomCrop on field \"" << field_ << "\": the image has shape "
-            << image.sizes() << " with padding " << padding_
-            << ", smaller than the crop " << height_ << "x" << width_;
+    message << "RandomCrop on field \"" << *views.fields.front().name
+            << "\": the image has shape " << views.fields.front().image.sizes()
+            << " with padding " << padding_ << ", smaller than the crop "
+            << height_ << "x" << width_;
     throw Error(ErrorKind::kBadSpec, message.str());
   }
   const int64_t top = static_cast<int64_t>(random.Below(room_y + 1));
   const int64_t left = static_cast<int64_t>(random.Below(room_x + 1));
-  sample.Set(field_,
-             PadAndCut(image, padding_, fill_, top, left, height_, width_));
+  ImageFields::Replace(
+      views, sample, [&](const at::Tensor& image, int64_t scale) {
+        return PadAndCut(image, padding_ * scale, fill_, top * scale,
+                         left * scale, height_ * scale, width_ * scale);
+      });
 }
 
 void RandomShift::Apply(Batch& sample, Random& random) const {
-  const at::Tensor& image = Image(sample, field_, "RandomShift");
+  const ImageFields::Views views = fields_.Read(sample, "RandomShift");
   const int64_t top = static_cast<int64_t>(random.Below(2 * pixels_ + 1));
   const int64_t left = static_cast<int64_t>(random.Below(2 * pixels_ + 1));
-  sample.Set(field_, PadAndCut(image, pixels_, fill_, top, left, image.size(1),
-                               image.size(2)));
+  ImageFields::Replace(
+      views, sample, [&](const at::Tensor& image, int64_t scale) {
+        return PadAndCut(image, pixels_ * scale, fill_, top * scale,
+                         left * scale, image.size(1), image.size(2));
+      });
 }
 
 }  // namespace epochd::engine

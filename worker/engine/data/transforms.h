@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The built-in transforms. Image transforms want [C, H, W]; each works on one
-// field, `input` unless told otherwise.
+// The built-in transforms. Image transforms want [C, H, W], and change one
+// field, or several alike (image/fields.h).
 #pragma once
 
 #include <array>
@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "worker/engine/data/image/fields.h"
 #include "worker/engine/data/transform.h"
 
 namespace epochd::engine {
@@ -35,29 +36,29 @@ class Normalize : public Transform {
 // before it (vertical).
 class RandomFlip : public Transform {
  public:
-  RandomFlip(bool vertical, double probability, std::string field)
+  RandomFlip(bool vertical, double probability, ImageFields fields)
       : vertical_(vertical),
         probability_(probability),
-        field_(std::move(field)) {}
+        fields_(std::move(fields)) {}
   void Apply(Batch& sample, Random& random) const override;
 
  private:
   bool vertical_;
   double probability_;
-  std::string field_;
+  ImageFields fields_;
 };
 
 // Pads each side by `padding` with `fill`, then cuts out height x width at a
-// uniformly drawn place.
+// uniformly drawn place, in pixels of the smallest field.
 class RandomCrop : public Transform {
  public:
   RandomCrop(int64_t height, int64_t width, int64_t padding, double fill,
-             std::string field)
+             ImageFields fields)
       : height_(height),
         width_(width),
         padding_(padding),
         fill_(fill),
-        field_(std::move(field)) {}
+        fields_(std::move(fields)) {}
   void Apply(Batch& sample, Random& random) const override;
 
  private:
@@ -65,20 +66,20 @@ class RandomCrop : public Transform {
   int64_t width_;
   int64_t padding_;
   double fill_;
-  std::string field_;
+  ImageFields fields_;
 };
 
 // Moves by up to `pixels` each way along both axes, filling with `fill`.
 class RandomShift : public Transform {
  public:
-  RandomShift(int64_t pixels, double fill, std::string field)
-      : pixels_(pixels), fill_(fill), field_(std::move(field)) {}
+  RandomShift(int64_t pixels, double fill, ImageFields fields)
+      : pixels_(pixels), fill_(fill), fields_(std::move(fields)) {}
   void Apply(Batch& sample, Random& random) const override;
 
  private:
   int64_t pixels_;
   double fill_;
-  std::string field_;
+  ImageFields fields_;
 };
 
 }  // namespace epochd::engine

@@ -53,6 +53,7 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinSignalDatasets());
   registry.Add(BuiltinTableDatasets());
   registry.Add(BuiltinSignalTransforms());
+  registry.Add(BuiltinImageTransforms());
   registry.Add(BuiltinDataModules());
   registry.Add(BuiltinSignalDataModules());
   registry.Add(BuiltinLosses());

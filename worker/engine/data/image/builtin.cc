@@ -3,6 +3,7 @@
 
 #include <utility>
 
+#include "worker/engine/data/image/cifar.h"
 #include "worker/engine/data/image/folders.h"
 #include "worker/engine/data/image/pairs.h"
 
@@ -14,9 +15,13 @@ using catalogue::Parameter;
 
 using Parameters = std::vector<Parameter>;
 
-Parameters operator+(Parameters left, const Parameters& right) {
-  left.insert(left.end(), right.begin(), right.end());
-  return left;
+// All of them, in order.
+Parameters Join(std::initializer_list<Parameters> parts) {
+  Parameters all;
+  for (const Parameters& part : parts) {
+    all.insert(all.end(), part.begin(), part.end());
+  }
+  return all;
 }
 
 Parameters FileParameters() {
@@ -134,11 +139,11 @@ PairOptions PairOf(const Params& params) {
 }
 
 Component ImageFolder() {
-  return {
-      .kind = "dataset",
-      .name = "ImageFolder",
-      .help = "PNG and JPEG images in a folder for each class.",
-      .parameters = Parameters{{.name = "folder",
+  return {.kind = "dataset",
+          .name = "ImageFolder",
+          .help = "PNG and JPEG images in a folder for each class.",
+          .parameters =
+              Join({Parameters{{.name = "folder",
                                 .type = "path",
                                 .required = true,
                                 .aliases = {"root"},
@@ -146,9 +151,9 @@ Component ImageFolder() {
                                {.name = "classes",
                                 .type = "list<string>",
                                 .help = "Folders in the order of their labels; "
-                                        "sorted by name without it."}} +
-                    FileParameters() + DecodeParameters() +
-                    PatchParameters("image") + Parameters{DataType()}};
+                                        "sorted by name without it."}},
+                    FileParameters(), DecodeParameters(),
+                    PatchParameters("image"), Parameters{DataType()}})};
 }
 
 std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {
@@ -156,16 +161,17 @@ std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {
 }
 
 Component ImageFiles() {
-  return {.kind = "dataset",
-          .name = "ImageFiles",
-          .help = "PNG and JPEG images below a folder, without labels.",
-          .parameters = Parameters{{.name = "folder",
-                                    .type = "path",
-                                    .required = true,
-                                    .aliases = {"root"},
-                                    .help = "Holds the images."}} +
-                        FileParameters() + DecodeParameters() +
-                        PatchParameters("image") + Parameters{DataType()}};
+  return {
+      .kind = "dataset",
+      .name = "ImageFiles",
+      .help = "PNG and JPEG images below a folder, without labels.",
+      .parameters = Join({Parameters{{.name = "folder",
+                                      .type = "path",
+                                      .required = true,
+                                      .aliases = {"root"},
+                                      .help = "Holds the images."}},
+                          FileParameters(), DecodeParameters(),
+                          PatchParameters("image"), Parameters{DataType()}})};
 }
 
 std::shared_ptr<Dataset> MakeImageFiles(const Params& params) {
@@ -179,26 +185,26 @@ Component DegradedImages() {
           .help =
               "High-resolution images (`target`), and low-resolution ones "
               "made from them by bicubic resizing (`input`).",
-          .parameters =
-              Parameters{{.name = "folder",
-                          .type = "path",
-                          .required = true,
-                          .aliases = {"dataroot_gt"},
-                          .help = "Holds the high-resolution images."},
-                         {.name = "scale",
-                          .type = "int",
-                          .default_value = 2,
-                          .min = 1,
-                          .max = 16,
-                          .help = "How much smaller the input is."},
-                         {.name = "kernel",
-                          .type = "string",
-                          .default_value = "pillow",
-                          .choices = {"pillow", "matlab"},
-                          .help = "Whose bicubic: Pillow's resize or MATLAB's "
-                                  "imresize."}} +
-              FileParameters() + DecodeParameters() +
-              PatchParameters("high-resolution image, a multiple of scale")};
+          .parameters = Join(
+              {Parameters{{.name = "folder",
+                           .type = "path",
+                           .required = true,
+                           .aliases = {"dataroot_gt"},
+                           .help = "Holds the high-resolution images."},
+                          {.name = "scale",
+                           .type = "int",
+                           .default_value = 2,
+                           .min = 1,
+                           .max = 16,
+                           .help = "How much smaller the input is."},
+                          {.name = "kernel",
+                           .type = "string",
+                           .default_value = "pillow",
+                           .choices = {"pillow", "matlab"},
+                           .help = "Whose bicubic: Pillow's resize or MATLAB's "
+                                   "imresize."}},
+               FileParameters(), DecodeParameters(),
+               PatchParameters("high-resolution image, a multiple of scale")})};
 }
 
 std::shared_ptr<Dataset> MakeDegradedImages(const Params& params) {
@@ -215,29 +221,29 @@ Component PairedImages() {
           .help =
               "Low-resolution images (`input`) and their high-resolution "
               "versions (`target`), matched by name.",
-          .parameters =
-              Parameters{{.name = "low",
-                          .type = "path",
-                          .required = true,
-                          .aliases = {"dataroot_lq"},
-                          .help = "Folder of the low-resolution images."},
-                         {.name = "high",
-                          .type = "path",
-                          .required = true,
-                          .aliases = {"dataroot_gt"},
-                          .help = "Folder of the high-resolution images."},
-                         {.name = "low_suffix",
-                          .type = "string",
-                          .default_value = "",
-                          .help = "What low-resolution names have before the "
-                                  "extension, such as x2."},
-                         {.name = "scale",
-                          .type = "int",
-                          .min = 1,
-                          .help = "How much smaller the input is; that of the "
-                                  "first pair without it."}} +
-              FileParameters() + DecodeParameters() +
-              PatchParameters("high-resolution image, a multiple of scale")};
+          .parameters = Join(
+              {Parameters{{.name = "low",
+                           .type = "path",
+                           .required = true,
+                           .aliases = {"dataroot_lq"},
+                           .help = "Folder of the low-resolution images."},
+                          {.name = "high",
+                           .type = "path",
+                           .required = true,
+                           .aliases = {"dataroot_gt"},
+                           .help = "Folder of the high-resolution images."},
+                          {.name = "low_suffix",
+                           .type = "string",
+                           .default_value = "",
+                           .help = "What low-resolution names have before the "
+                                   "extension, such as x2."},
+                          {.name = "scale",
+                           .type = "int",
+                           .min = 1,
+                           .help = "How much smaller the input is; that of the "
+                                   "first pair without it."}},
+               FileParameters(), DecodeParameters(),
+               PatchParameters("high-resolution image, a multiple of scale")})};
 }
 
 std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
@@ -248,10 +254,53 @@ std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
                           PairOf(params));
 }
 
+Component Cifar(const std::string& name, Parameters more) {
+  return {.kind = "dataset",
+          .name = name,
+          .help = name + " in its binary version.",
+          .parameters = Join({Parameters{{.name = "folder",
+                                          .type = "path",
+                                          .required = true,
+                                          .aliases = {"root"},
+                                          .help = "Holds the .bin files."},
+                                         {.name = "split",
+                                          .type = "string",
+                                          .default_value = "train",
+                                          .choices = {"train", "test"},
+                                          .help = "Which of the files."},
+                                         DataType()},
+                              more})};
+}
+
+std::shared_ptr<Dataset> MakeCifar(const Params& params, CifarKind kind) {
+  std::vector<std::string> files = CifarFiles(kind, params.String("split"));
+  for (std::string& file : files) {
+    file = params.String("folder") + "/" + file;
+  }
+  return LoadCifar(files, kind, params.String("dtype") == "float32");
+}
+
+std::shared_ptr<Dataset> MakeCifar10(const Params& params) {
+  return MakeCifar(params, CifarKind::k10);
+}
+
+std::shared_ptr<Dataset> MakeCifar100(const Params& params) {
+  return MakeCifar(params, params.String("labels") == "fine"
+                               ? CifarKind::k100Fine
+                               : CifarKind::k100Coarse);
+}
+
 }  // namespace
 
 std::vector<Entry<Dataset>> BuiltinImageDatasets() {
-  return {{DegradedImages(), MakeDegradedImages},
+  return {{Cifar("CIFAR10", {}), MakeCifar10},
+          {Cifar("CIFAR100", {{.name = "labels",
+                               .type = "string",
+                               .default_value = "fine",
+                               .choices = {"fine", "coarse"},
+                               .help = "100 classes, or the 20 above them."}}),
+           MakeCifar100},
+          {DegradedImages(), MakeDegradedImages},
           {ImageFiles(), MakeImageFiles},
           {ImageFolder(), MakeImageFolder},
           {PairedImages(), MakePairedImages}};

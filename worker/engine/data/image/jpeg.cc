@@ -7,6 +7,7 @@
 // jerror.h needs jpeglib.h.
 #include <jerror.h>
 
+#include <algorithm>
 #include <csetjmp>
 #include <cstring>
 #include <vector>

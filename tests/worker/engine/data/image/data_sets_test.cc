@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <filesystem>
 #include <set>
 #include <thread>
@@ -332,6 +333,76 @@ TEST(PairedImages, FindsTheScaleOfTheFirstPair) {
   const Batch sample = data->Get(0, kSeed);
   EXPECT_EQ(sample.At("input").sizes(), at::IntArrayRef({3, 4, 4}));
   EXPECT_EQ(sample.At("target").sizes(), at::IntArrayRef({3, 8, 8}));
+}
+
+// ---- CIFAR ------------------------------------------------------------------
+
+std::string CifarRecord(const std::string& labels, int first) {
+  std::string record = labels;
+  for (int i = 0; i < 3072; ++i) record += static_cast<char>(first + i * 7);
+  return record;
+}
+
+TEST(Cifar, ReadsTheFilesOfASplitInOrder) {
+  const TempFolder folder;
+  for (int i = 1; i <= 5; ++i) {
+    folder.Write("data_batch_" + std::to_string(i) + ".bin",
+                 CifarRecord(std::string(1, static_cast<char>(i)), i));
+  }
+  folder.Write("test_batch.bin", CifarRecord("\x09", 77));
+  const auto train =
+      BuildDataset(Json("CIFAR10", folder.path(), R"("dtype": "uint8")"));
+  ASSERT_EQ(train->Size(), 5);
+  EXPECT_TRUE(at::equal(train->Column("target"),
+                        at::tensor({1, 2, 3, 4, 5}).to(at::kLong)));
+  const Batch sample = train->Get(2, kSeed);
+  const at::Tensor image = sample.At("input");
+  EXPECT_EQ(image.sizes(), at::IntArrayRef({3, 32, 32}));
+  // Green, row 1, column 2: byte 1024 + 32 + 2.
+  EXPECT_EQ(image[1][1][2].item<int>(), (3 + 1058 * 7) % 256);
+  EXPECT_EQ(sample.At("target").item<int64_t>(), 3);
+  const auto test =
+      BuildDataset(Json("CIFAR10", folder.path(), R"("split": "test")"));
+  ASSERT_EQ(test->Size(), 1);
+  EXPECT_FLOAT_EQ(test->Get(0, kSeed).At("input")[0][0][0].item<float>(),
+                  77 / 255.0f);
+  const std::vector<int64_t> rows = {4, 0};
+  const Batch batch = train->GetBatch(rows, kSeed);
+  EXPECT_TRUE(
+      at::equal(batch.At("input")[1], train->Get(0, kSeed).At("input")));
+  EXPECT_EQ(batch.At("target")[0].item<int64_t>(), 5);
+}
+
+TEST(Cifar, HundredHasTwoKindsOfLabels) {
+  const TempFolder folder;
+  folder.Write("train.bin", CifarRecord("\x13\x63", 0));
+  EXPECT_TRUE(
+      at::equal(BuildDataset(Json("CIFAR100", folder.path()))->Column("target"),
+                at::tensor({99}).to(at::kLong)));
+  EXPECT_TRUE(at::equal(
+      BuildDataset(Json("CIFAR100", folder.path(), R"("labels": "coarse")"))
+          ->Column("target"),
+      at::tensor({19}).to(at::kLong)));
+}
+
+TEST(Cifar, RefusesPartsOfRecordsAndWrongLabels) {
+  const TempFolder folder;
+  const auto error_of = [&](const std::string& bytes) {
+    folder.Write("test_batch.bin", bytes);
+    return ErrorOf([&] {
+      BuildDataset(Json("CIFAR10", folder.path(), R"("split": "test")"));
+    });
+  };
+  EXPECT_EQ(error_of(CifarRecord("\x01", 0)), "");
+  for (const auto& [bytes, offset] :
+       {std::pair<std::string, std::string>{"", "byte 0:"},
+        {CifarRecord("\x01", 0) + "x", "byte 3073:"},
+        {CifarRecord("\x01", 0) + CifarRecord("\x0a", 0), "byte 3073:"},
+        {CifarRecord("\x01", 0).substr(1), "byte 0:"}}) {
+    const std::string error = error_of(bytes);
+    EXPECT_NE(error.find(offset), std::string::npos) << error;
+    EXPECT_NE(error.find("test_batch.bin"), std::string::npos) << error;
+  }
 }
 
 }  // namespace

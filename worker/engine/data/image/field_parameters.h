@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parameters `field` and `fields` of image transforms. Plain functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "worker/engine/data/image/fields.h"
+#include "worker/engine/registry/params.h"
+
+namespace epochd::engine {
+
+inline std::vector<catalogue::Parameter> ImageFieldParameters() {
+  return {{.name = "field",
+           .type = "string",
+           .default_value = "input",
+           .help = "Field to change."},
+          {.name = "fields",
+           .type = "list<string>",
+           .help = "Fields to change alike, such as [input, target], in place "
+                   "of `field`. Pixels are those of the smallest; others are "
+                   "multiples of its size."}};
+}
+
+inline std::vector<std::string> ImageFieldNames(const Params& params) {
+  std::vector<std::string> names = params.Strings("fields");
+  if (names.empty()) names.push_back(params.String("field"));
+  return names;
+}
+
+inline ImageFields ImageFieldsOf(const Params& params) {
+  return ImageFields(ImageFieldNames(params));
+}
+
+}  // namespace epochd::engine

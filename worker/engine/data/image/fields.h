@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// ImageFields: the fields of a sample that an image transform changes alike:
+// one image, or several of the same scene at whole-number scales, such as the
+// `input` and `target` of super-resolution. Pixels in a transform's parameters
+// are those of the smallest field; a larger one has `scale` for each.
+// Immutable.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "worker/engine/core/batch.h"
+
+namespace epochd::engine {
+
+class ImageFields {
+ public:
+  ImageFields(const char* name) : names_{name} {}             // NOLINT
+  ImageFields(std::string name) : names_{std::move(name)} {}  // NOLINT
+  ImageFields(std::vector<std::string> names)                 // NOLINT
+      : names_(std::move(names)) {}
+
+  struct View {
+    const std::string* name;
+    at::Tensor image;  // [C, scale * height, scale * width]
+    int64_t scale;
+  };
+  struct Views {
+    int64_t height = 0;
+    int64_t width = 0;
+    std::vector<View> fields;
+  };
+  // Throws Error(kBadSpec) naming `transform` and a field that is missing, no
+  // [C, H, W], or of a size that is no multiple of the smallest.
+  Views Read(const Batch& sample, const char* transform) const;
+
+  // Puts change(image, scale) in the place of each image.
+  template <class Change>
+  static void Replace(const Views& views, Batch& sample, Change change) {
+    for (const View& view : views.fields) {
+      sample.Set(*view.name, change(view.image, view.scale));
+    }
+  }
+
+ private:
+  std::vector<std::string> names_;
+};
+
+}  // namespace epochd::engine
