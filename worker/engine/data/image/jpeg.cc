@@ -18,7 +18,7 @@
 namespace epochd::engine {
 namespace {
 
-constexpr const char* kKind = "JPEG";
+constexpr const char* kJpeg = "JPEG";
 constexpr std::string_view kExifPrefix("Exif\0\0", 6);
 // A progressive file of a few kilobytes may hold thousands of scans, each of
 // which goes over all pixels.
@@ -111,7 +111,7 @@ class JpegCodec : public ImageCodec {
     try {
       Check(ReadHeader(&state_, reinterpret_cast<const uint8_t*>(bytes.data()),
                        bytes.size()));
-      CheckImageSize(kKind, path_, Offset(), height(), width(), max_pixels);
+      CheckImageSize(kJpeg, path_, Offset(), height(), width(), max_pixels);
       CheckRoom();
       ChooseColours();
       // Markers are gone once the last row was read.
@@ -177,7 +177,7 @@ class JpegCodec : public ImageCodec {
         state_.jpeg.out_color_space = JCS_CMYK;
         return;
       default:
-        RefuseImage(kKind, path_, Offset(),
+        RefuseImage(kJpeg, path_, Offset(),
                     "has " + std::to_string(state_.jpeg.num_components) +
                         " components; 1, 3 or 4 are accepted");
     }
@@ -186,14 +186,14 @@ class JpegCodec : public ImageCodec {
   void CheckRoom() const {
     const uint64_t pixels = static_cast<uint64_t>(height() * width());
     if (!state_.jpeg.arith_code && pixels / kMaxPixelsPerByte > size_) {
-      RefuseImage(kKind, path_, size_,
+      RefuseImage(kJpeg, path_, size_,
                   "says it has " + std::to_string(width()) + "x" +
                       std::to_string(height()) +
                       " pixels, more than so short a file can hold");
     }
   }
   void Check(bool ok) const {
-    if (!ok) RefuseImage(kKind, path_, Offset(), state_.message);
+    if (!ok) RefuseImage(kJpeg, path_, Offset(), state_.message);
   }
 
   const std::string path_;

@@ -12,7 +12,7 @@
 namespace epochd::engine {
 namespace {
 
-constexpr const char* kKind = "PNG";
+constexpr const char* kPng = "PNG";
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 constexpr png_alloc_size_t kMaxChunkBytes = 8'000'000;
 // Deflate makes at most this many bytes of one.
@@ -107,7 +107,7 @@ class PngCodec : public ImageCodec {
     state_.size = bytes.size();
     try {
       Check(ReadHeader(&state_));
-      CheckImageSize(kKind, path_, 16, height(), width(), max_pixels);
+      CheckImageSize(kPng, path_, 16, height(), width(), max_pixels);
       CheckRoom();
       Check(StartRows(&state_, wants_alpha));
     } catch (...) {
@@ -175,7 +175,7 @@ class PngCodec : public ImageCodec {
         static_cast<uint64_t>(png_get_rowbytes(state_.png, state_.info)) *
         static_cast<uint64_t>(height());
     if (needed / kMaxDeflateRatio > state_.size) {
-      RefuseImage(kKind, path_, state_.size,
+      RefuseImage(kPng, path_, state_.size,
                   "says it has " + std::to_string(width()) + "x" +
                       std::to_string(height()) +
                       " pixels, more than so short a file can hold");
@@ -183,7 +183,7 @@ class PngCodec : public ImageCodec {
   }
   void Check(bool ok) const {
     if (ok) return;
-    RefuseImage(kKind, path_, state_.offset,
+    RefuseImage(kPng, path_, state_.offset,
                 state_.message[0] == '\0' ? "out of memory" : state_.message);
   }
   void Destroy() {

@@ -68,7 +68,7 @@ class Definitions {
  public:
   // Gives whether the note was such a one.
   bool Take(const std::string& note) {
-    constexpr std::string_view kRate = "## time resolution: ";
+    constexpr std::string_view kResolution = "## time resolution: ";
     if (is_within_) {
       is_within_ = note != "## end of definitions";
       if (is_within_) AddSymbol(note);
@@ -76,10 +76,10 @@ class Definitions {
     }
     if (!note.starts_with("## ")) return false;
     is_within_ = note == "## annotation type definitions";
-    if (note.starts_with(kRate)) {
+    if (note.starts_with(kResolution)) {
       double rate = 0;
       const char* end = note.data() + note.size();
-      if (std::from_chars(note.data() + kRate.size(), end, rate).ec ==
+      if (std::from_chars(note.data() + kResolution.size(), end, rate).ec ==
               std::errc() &&
           rate > 0 && rate < 1e9) {
         fs_ = rate;
