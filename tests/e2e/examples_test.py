@@ -1,0 +1,125 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The examples as a user submits them, made short by --set.
+
+Each runs twice, once left alone and once with its trainer killed twice: the
+figures of every epoch and the weights at the end must be the same.
+EPOCHD_E2E_EXAMPLES=ecg.yaml,digits.yaml runs these alone.
+"""
+
+import hashlib
+import json
+import os
+import pathlib
+import signal
+import unittest
+
+import cluster as e2e
+
+EXAMPLES = e2e.ROOT / 'examples'
+
+# File -> what makes it short: a few seconds, and several checkpoints to be
+# killed between. {folder} is the cluster's own.
+SHORT = {
+    'digits.yaml': {
+        'experiment.data.train.batch_size': 1,
+        'experiment.optimizer.lr': 0.0002,
+        'experiment.trainer.epochs': 12,
+        'experiment.lr_scheduler.t_max': 12,
+        'checkpoints.every': '500 steps',
+    },
+    'ecg.yaml': {
+        'experiment.data_module.folder': '{folder}/ecg',
+        'experiment.data_module.patients': 20,
+        'experiment.records.records': '{folder}/ecg',
+        'experiment.model.width': 8,
+        'experiment.data.train.batch_size': 8,
+        'experiment.trainer.epochs': 6,
+        'experiment.lr_scheduler.t_max': 6,
+        'checkpoints.every': '10 steps',
+    },
+}
+# What the best epoch of a short run must reach at least; chance is far below.
+LEARNT = {
+    'digits.yaml': ('val/accuracy', 0.9),
+    'ecg.yaml': ('val/f1', 0.6),
+}
+CHOSEN = os.environ.get('EPOCHD_E2E_EXAMPLES', '').split(',')
+# Figures that are timings differ from run to run.
+TIMED = ('seconds', 'per_second', 'wait')
+
+
+def figures(cluster, job):
+    """Metrics by epoch; an epoch that was done again counts once."""
+    epochs = {}
+    for event in cluster.events(job):
+        finished = event.get('epoch_finished')
+        if finished:
+            epochs[int(finished.get('epoch', 0))] = {
+                name: value for name, value in finished['metrics'].items()
+                if not any(word in name for word in TIMED)}
+    return epochs
+
+
+def weights_hash(cluster, job):
+    folder = cluster.final_checkpoint(job)
+    return {file.name: hashlib.sha256(file.read_bytes()).hexdigest()
+            for file in sorted(folder.glob('model*.safetensors'))}
+
+
+class ExamplesTest(unittest.TestCase):
+
+    def submit(self, cluster, file, short):
+        sets = {'restart.max': 5, 'restart.backoff': '100ms', **short}
+        text = [f'{path}={json.dumps(value)}' for path, value in sets.items()]
+        return cluster.submit(EXAMPLES / file, *(
+            argument for one in text for argument in
+            ('--set', one.replace('{folder}', str(cluster.folder)))))
+
+    def kill_trainer(self, cluster, job, attempt):
+        """Once `attempt` has left a checkpoint and gone on from it."""
+
+        def has_saved():
+            return any('checkpoint_saved' in event and
+                       int(event.get('attempt', 0)) == attempt
+                       for event in cluster.events(job))
+
+        e2e.wait_for(lambda: has_saved() and cluster.rank_processes(),
+                     f'a checkpoint of attempt {attempt}', 180)
+        os.kill(cluster.rank_processes()[0], signal.SIGKILL)
+        e2e.wait_for(lambda: int(cluster.job(job)['attempt']) > attempt,
+                     f'an attempt after {attempt}', 60)
+
+    def check(self, file, short):
+        with e2e.Cluster() as cluster:
+            cluster.start()
+            alone = self.submit(cluster, file, short)
+            cluster.wait_state(alone, 'JOB_STATE_SUCCEEDED', 600)
+            killed = self.submit(cluster, file, short)
+            for attempt in 1, 2:
+                self.kill_trainer(cluster, killed, attempt)
+            done = cluster.wait_state(killed, 'JOB_STATE_SUCCEEDED', 600)
+            self.assertEqual(len(done['attempts']), 3)
+            resumed = [event['training_began'].get('resumed_from')
+                       for event in cluster.events(killed)
+                       if 'training_began' in event]
+            self.assertTrue(all(resumed[1:]), resumed)
+            wanted = figures(cluster, alone)
+            self.assertTrue(wanted)
+            self.assertEqual(figures(cluster, killed), wanted)
+            weights = weights_hash(cluster, alone)
+            self.assertTrue(weights)
+            self.assertEqual(weights_hash(cluster, killed), weights)
+            if file in LEARNT:
+                metric, least = LEARNT[file]
+                self.assertGreater(
+                    max(epoch[metric] for epoch in wanted.values()), least)
+
+    def test_killed_twice_gives_the_figures_of_an_undisturbed_run(self):
+        for file, short in SHORT.items():
+            if CHOSEN == [''] or file in CHOSEN:
+                with self.subTest(file=file):
+                    self.check(file, short)
+
+
+if __name__ == '__main__':
+    unittest.main(verbosity=2)
