@@ -15,6 +15,7 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 Json Good() {
   return Json::parse(R"({
@@ -121,6 +122,23 @@ TEST(Scores, FollowTheNamesThatParametersGive) {
                         "monitor": {"metric": "val/accuracy"}})")
                   .size(),
               1u);
+}
+
+TEST(Scores, BelowANameAreThoseOfItsClasses) {
+  Catalogue catalogue = Fixture();
+  for (Component& component : catalogue.components) {
+    if (component.name == "Accuracy") component.gives = {"val/{name}/*"};
+  }
+  EXPECT_THAT(
+      Lines(R"({"monitor": {"metric": "val/accuracy/dog"}})", catalogue),
+      IsEmpty());
+  for (const char* name : {"val/accuracy", "val/accuracydog", "val/a/dog"}) {
+    EXPECT_THAT(
+        Lines(std::string(R"({"monitor": {"metric": ")") + name + "\"}}",
+              catalogue),
+        SizeIs(1))
+        << name;
+  }
 }
 
 TEST(Scores, OfSomethingThatOnlyTheRunTellsAreNotRefused) {

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <sstream>
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
@@ -117,6 +118,51 @@ TEST(MetricLoggerTest, WritesALineAnEpoch) {
   EXPECT_EQ(lines[1]["step"], 24);
   EXPECT_GT(lines[1]["val/accuracy"].get<double>(), 0.3);
   EXPECT_DOUBLE_EQ(lines[1]["learning_rate"].get<double>(), 0.003 * 0.7);
+}
+
+TEST(MetricLoggerTest, WritesTablesOfTheLastValidation) {
+  const engine::TempFolder output;
+  Json json = engine::DigitsExperiment(2);
+  json["metrics"].push_back({{"type", "ConfusionMatrix"}});
+  json["hooks"] = Json::array({{{"type", "MetricLogger"}}});
+  engine::TestRun run(json, output.path());
+  run.trainer().Start();
+  run.trainer().Run();
+  const std::string text = ReadAll(output / "val_confusion_matrix.csv");
+  EXPECT_TRUE(text.starts_with("true\\predicted,0,1,2,3,4,5,6,7,8,9\n0,"));
+  // Once, also after two validations.
+  EXPECT_EQ(std::count_if(run.trainer().outputs().begin(),
+                          run.trainer().outputs().end(),
+                          [](const auto& each) {
+                            return each.first == "val_confusion_matrix";
+                          }),
+            1);
+  EXPECT_FALSE(fs::exists(output / "val_confusion_matrix.csv.tmp"));
+  // All of the 359 digits, each once.
+  std::istringstream lines(text);
+  std::string line;
+  std::getline(lines, line);
+  double total = 0;
+  while (std::getline(lines, line)) {
+    std::istringstream cells(line);
+    std::string cell;
+    std::getline(cells, cell, ',');
+    while (std::getline(cells, cell, ',')) total += std::stod(cell);
+  }
+  const std::string metrics = ReadAll(output / "metrics.jsonl");
+  const Json last =
+      Json::parse(metrics.substr(metrics.rfind('\n', metrics.size() - 2) + 1));
+  EXPECT_EQ(total, last.at("val/confusion_matrix/labels"));
+  EXPECT_GT(total, 300);
+}
+
+TEST(MetricLoggerTest, NamesInTablesAreQuoted) {
+  EXPECT_EQ(TableAsCsv({"t",
+                        "class",
+                        {"a,\"b\""},
+                        {"x", "y"},
+                        at::arange(2, at::kDouble).reshape({1, 2})}),
+            "class,x,y\n\"a,\"\"b\"\"\",0,1\n");
 }
 
 TEST(MetricLoggerTest, WritesAnEventFileThatCanBeReadBack) {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
@@ -53,6 +54,29 @@ TEST(GanTrainingRunnerTest, KeepsTheRatioAndTrainsBothOnTheLastBatch) {
   for (const Case& each : kCases) {
     EXPECT_EQ(Sequence(Json::array({Ratio(each.ratio)}), 1, 6), each.sequence)
         << "ratio " << each.ratio;
+  }
+}
+
+TEST(GanTrainingRunnerTest, TrainsByEachPairOfLosses) {
+  for (const std::string pair : {"Gan", "LsGan", "HingeGan", "WGan"}) {
+    SCOPED_TRACE(pair);
+    Json json = GanExperiment(1);
+    json["runner"]["d_loss"] = {{"type", pair + "DiscriminatorLoss"}};
+    json["runner"]["g_loss"] = {{"type", pair + "GeneratorLoss"}};
+    TestRun run(json);
+    const at::Tensor before = run.Weights();
+    double d_loss = 0;
+    run.trainer().on_epoch_finished.Bind([&](TrainerContext& context) {
+      const double* const value = FindScore(context.scores, "train/d_loss");
+      ASSERT_NE(value, nullptr);
+      d_loss = *value;
+      EXPECT_NE(FindScore(context.scores, "train/g_loss"), nullptr);
+    });
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_TRUE(std::isfinite(d_loss));
+    EXPECT_NE(d_loss, 0);
+    EXPECT_FALSE(run.Weights().equal(before));
   }
 }
 

@@ -70,6 +70,25 @@ TEST(ExperimentTest, ReportsEveryViolationAtOnce) {
   EXPECT_NE(reason.find("experiment.loss"), std::string::npos);
 }
 
+TEST(ExperimentTest, AMonitorKnowsByItsMetricWhichWayIsBetter) {
+  const auto is_higher = [](const Json& monitor) {
+    Json json = DigitsExperiment(1);
+    json["metrics"] = {{{"type", "Accuracy"}},
+                       {{"type", "MAE"}, {"name", "apart"}},
+                       {{"type", "F1"}, {"per_class", true}}};
+    json["monitor"] = monitor;
+    TestRun run(json);
+    return run.trainer().monitor().higher_is_better;
+  };
+  EXPECT_TRUE(is_higher({{"metric", "val/accuracy"}}));
+  EXPECT_TRUE(is_higher({{"metric", "val/f1"}}));
+  EXPECT_TRUE(is_higher({{"metric", "val/f1/3"}}));
+  EXPECT_FALSE(is_higher({{"metric", "val/apart"}}));
+  EXPECT_FALSE(is_higher({{"metric", "val/loss"}}));
+  EXPECT_FALSE(is_higher({{"metric", "val/accuracy"}, {"mode", "min"}}));
+  EXPECT_TRUE(is_higher({{"metric", "val/loss"}, {"mode", "max"}}));
+}
+
 TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
   struct Case {
     const char* patch;  // merged into the experiment
@@ -93,7 +112,7 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
       {R"({"hooks": [{"type": "CheckpointSaver", "monitor": "val/los"}]})",
        "experiment.hooks[0].monitor: no loss, metric or hook of this "
        "experiment gives 'val/los', did you mean 'val/loss'?"},
-      {R"({"lr_schedulers": [{"type": "ReduceOnPlateau",
+      {R"({"lr_scheduler": [{"type": "ReduceOnPlateau",
                               "monitor": "vall/loss"}]})",
        "gives 'vall/loss', did you mean 'val/loss'?"},
       {R"({"data": {"vla": {"type": "Digits"}}})", "did you mean 'val'?"},
