@@ -16,6 +16,17 @@ at::Tensor ElementLoss::Compute(const Batch& batch) const {
                 weights, common_.reduction);
 }
 
+double ElementLoss::NumItems(const Batch& batch) const {
+  if (common_.weighing.empty() || common_.reduction != Reduction::kMean) {
+    return Loss::NumItems(batch);
+  }
+  const auto [output, target] = SameShape(batch, common_.fields);
+  return TotalOf(WeightsOf(batch, common_.weighing, output.sizes(),
+                           output.scalar_type()),
+                 output.sizes())
+      .item<double>();
+}
+
 at::Tensor ElementLoss::Difference(const Batch& batch) const {
   const auto [output, target] = SameShape(batch, common_.fields);
   const at::Tensor weights =

@@ -26,6 +26,8 @@ class ElementLoss : public Loss {
   };
 
   at::Tensor Compute(const Batch& batch) const final;
+  // With weights their sum over elements, where the loss is a mean.
+  double NumItems(const Batch& batch) const final;
   const std::string& name() const final { return common_.name; }
 
  protected:

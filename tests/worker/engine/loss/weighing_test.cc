@@ -125,6 +125,17 @@ TEST(WeighingTest, AMaskOfOnesChangesNothing) {
               GradientLoss({}).Compute(without).item<double>(), 1e-15);
 }
 
+TEST(WeighingTest, WhatCountsIsHowManyItemsThereAre) {
+  Batch whole{{"output", torch::zeros({2, 3, 2})},
+              {"target", torch::zeros({2, 3, 2})}};
+  whole.Set("mask", torch::tensor({{{1.0f, 0.0f}}, {{1.0f, 0.5f}}}));
+  EXPECT_EQ(Masked<MseLoss>()->NumItems(whole), 7.5);
+  EXPECT_EQ(MseLoss({}).NumItems(whole), 2);
+  MseLoss::Options sum;
+  sum.reduction = Reduction::kSum;
+  EXPECT_EQ(Masked<MseLoss>(sum)->NumItems(whole), 2);
+}
+
 TEST(WeighingTest, ClassesThatDoNotCountMayBeNoClasses) {
   const at::Tensor scores = torch::rand({3, 4, 2}, torch::kDouble);
   const at::Tensor classes =
