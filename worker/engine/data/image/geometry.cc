@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <array>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -138,7 +139,7 @@ at::Tensor RotateImage(const at::Tensor& image, double angle,
 at::Tensor ResizeImage(const at::Tensor& image, int64_t height, int64_t width,
                        Interpolation interpolation) {
   if (image.size(1) == height && image.size(2) == width) return image.clone();
-  const at::IntArrayRef size({height, width});
+  const std::array<int64_t, 2> size = {height, width};
   if (interpolation == Interpolation::kNearest) {
     const at::Tensor floats = image.to(at::kFloat).unsqueeze(0);
     return at::upsample_nearest2d(floats, size)

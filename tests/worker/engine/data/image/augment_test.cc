@@ -115,11 +115,13 @@ TEST(Augment, EachOperationIsTorchvisions) {
     EXPECT_TRUE(result.is_contiguous()) << name;
     const at::Tensor apart =
         (result.to(at::kDouble) - expected.to(at::kDouble)).abs();
-    // The grid of a sampled one rounds otherwise; of bytes, two may then too.
+    // The recorded bits come out on the kind of CPU that they were recorded on.
+    // Another may fuse the sums of a grid: 2^-23 of 17 pixels is 2e-6 of a
+    // pixel, and a byte that lies between two values may then fall otherwise.
     const bool is_sampled =
         operation.starts_with("rotate") || operation.starts_with("affine");
     const double most =
-        is_sampled ? (is_float ? 5e-5 : 1.0) : (is_float ? 2e-6 : 0.0);
+        is_sampled ? (is_float ? 5e-6 : 1.0) : (is_float ? 1e-6 : 0.0);
     EXPECT_LE(apart.max().item<double>(), most) << name;
     if (!is_float) {
       EXPECT_LE(apart.count_nonzero().item<int64_t>(), is_sampled ? 2 : 0)
