@@ -2,10 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shows each rule refusing a bad example and accepting a good one."""
 
+import os
+import tempfile
 import unittest
 
 import link_check
 import rules
+import tree_check
 
 ROOTS = {'proto', 'catalogue', 'net', 'server', 'worker', 'hooks', 'client',
          'tests'}
@@ -144,6 +147,18 @@ class Links(unittest.TestCase):
             ['libgrpc++.so.1.51'])
         self.assertEqual(
             link_check.refused_libraries(libraries, ['libtorch']), [])
+
+
+class Tree(unittest.TestCase):
+    def test_sources_are_read_in_folders_named_data(self):
+        with tempfile.TemporaryDirectory() as root:
+            for path in ('worker/engine/data/a.cc', 'build/a.cc', 'data/a.py',
+                         'examples/data/a.py', 'bench/data/a.py'):
+                os.makedirs(os.path.join(root, os.path.dirname(path)))
+                with open(os.path.join(root, path), 'w') as file:
+                    file.write(HEAD)
+            self.assertEqual(sorted(tree_check.load(root)),
+                             ['bench/data/a.py', 'worker/engine/data/a.cc'])
 
 
 if __name__ == '__main__':

@@ -7,8 +7,9 @@ import sys
 
 import rules
 
-SKIPPED = {'.git', 'build', '.prefix', '.epochd', '.cache', '__pycache__',
-           'data'}
+SKIPPED = {'.git', 'build', '.prefix', '.epochd', '.cache', '__pycache__'}
+# From the root: what examples train on, and what users put beside it.
+SKIPPED_PATHS = {'data', 'examples/data'}
 READ = rules.NEEDS_LICENCE
 
 
@@ -26,7 +27,11 @@ def is_script(path):
 def load(root):
     files = {}
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in SKIPPED]
+        below = os.path.relpath(folder, root)
+        folders[:] = [
+            name for name in folders if name not in SKIPPED
+            and os.path.normpath(os.path.join(below, name)) not in SKIPPED_PATHS
+        ]
         for name in names:
             path = os.path.join(folder, name)
             if os.path.isfile(path) and is_read(path):
