@@ -45,33 +45,38 @@ double CountOfTrue(const Ranked& ranked) {
                     [](const auto& each) { return each.second; }));
 }
 
-// What rows say, by class.
-std::vector<Ranked> ByClass(const at::Tensor& rows) {
-  // [kind, scores..., truth...]: a class, or one truth a label (NaN: does not
-  // count).
-  const at::Tensor exact = rows.to(at::kDouble).contiguous();
-  const double* row = exact.const_data_ptr<double>();
-  const int64_t columns = exact.size(1);
-  const bool has_classes = row[0] > 0;
-  const int64_t classes = has_classes ? columns - 2 : (columns - 1) / 2;
-  std::vector<Ranked> all(static_cast<size_t>(classes));
-  for (Ranked& ranked : all) ranked.reserve(static_cast<size_t>(exact.size(0)));
-  for (int64_t n = 0; n < exact.size(0); ++n, row += columns) {
-    for (int64_t i = 0; i < classes; ++i) {
-      const double score = row[1 + i];
-      if (has_classes) {
-        all[static_cast<size_t>(i)].emplace_back(
-            score, row[columns - 1] == static_cast<double>(i));
+// Rows of all samples: [kind, scores..., truth...], where the truth is a class,
+// or one number a label (NaN: does not count).
+class RowView {
+ public:
+  explicit RowView(const at::Tensor& rows)
+      : rows_(rows.to(at::kDouble).contiguous()),
+        columns_(rows_.size(1)),
+        has_classes_(rows_.const_data_ptr<double>()[0] > 0) {}
+
+  int64_t classes() const {
+    return has_classes_ ? columns_ - 2 : (columns_ - 1) / 2;
+  }
+  // One class at a time, as all at once would be several times the rows.
+  void AddClass(int64_t index, Ranked& ranked) const {
+    const double* row = rows_.const_data_ptr<double>();
+    for (int64_t n = 0; n < rows_.size(0); ++n, row += columns_) {
+      const double score = row[1 + index];
+      if (has_classes_) {
+        ranked.emplace_back(score,
+                            row[columns_ - 1] == static_cast<double>(index));
         continue;
       }
-      const double truth = row[1 + classes + i];
-      if (!std::isnan(truth)) {
-        all[static_cast<size_t>(i)].emplace_back(score, truth > 0);
-      }
+      const double truth = row[1 + classes() + index];
+      if (!std::isnan(truth)) ranked.emplace_back(score, truth > 0);
     }
   }
-  return all;
-}
+
+ private:
+  const at::Tensor rows_;
+  const int64_t columns_;
+  const bool has_classes_;
+};
 
 }  // namespace
 
@@ -142,16 +147,18 @@ std::vector<std::pair<std::string, double>> RankingMetric::Values(
     return {{options_.name, kNone}};
   }
   const auto measure = options_.precision ? &AveragePrecisionOf : &AreaUnderRoc;
-  const std::vector<Ranked> classes = ByClass(all.rows);
+  const RowView rows(all.rows);
   std::vector<double> of_classes;
   Ranked together;
   double sum = 0;
   double weights = 0;
-  for (const Ranked& ranked : classes) {
+  for (int64_t i = 0; i < rows.classes(); ++i) {
     if (options_.average == Average::kMicro) {
-      together.insert(together.end(), ranked.begin(), ranked.end());
+      rows.AddClass(i, together);
       if (!options_.per_class) continue;
     }
+    Ranked ranked;
+    rows.AddClass(i, ranked);
     const double value = measure(ranked);
     of_classes.push_back(value);
     if (std::isnan(value)) continue;
@@ -165,7 +172,7 @@ std::vector<std::pair<std::string, double>> RankingMetric::Values(
   std::vector<std::pair<std::string, double>> values = {{options_.name, value}};
   if (options_.per_class) {
     const std::vector<std::string> names =
-        ClassNames(options_.classes, static_cast<int64_t>(classes.size()));
+        ClassNames(options_.classes, rows.classes());
     for (size_t i = 0; i < names.size(); ++i) {
       values.emplace_back(options_.name + "/" + names[i], of_classes[i]);
     }
