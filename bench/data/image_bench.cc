@@ -8,7 +8,8 @@
 //   image_bench cache FOLDER SIDE SECONDS THREADS     the same with its cache,
 //                                                     after the first epoch
 //
-// A crop is a square at a random place as float [3, SIDE, SIDE]. Prints a line
+// A crop is a square at a random place as float [3, SIDE, SIDE]; with SIDE 0 it
+// is the whole image. Prints a line
 // `RESULT {"crops_per_s": ..., "cpu_s_per_crop": ...}`. pillow_peer.py does the
 // same in Python; run.py compares them.
 #include <ATen/ATen.h>
@@ -57,19 +58,21 @@ std::shared_ptr<Dataset> Crops(const std::string& folder, int64_t side,
                                int64_t cache_bytes) {
   epochd::engine::ImageDataOptions options;
   options.files = {.folder = folder, .include = {"*.png"}};
-  options.patch = {.size = side,
-                   .kind = epochd::engine::PatchKind::kRandom,
-                   .repeat = kRepeat};
+  if (side > 0) {
+    options.patch = {.size = side,
+                     .kind = epochd::engine::PatchKind::kRandom,
+                     .repeat = kRepeat};
+  }
   options.cache_bytes = cache_bytes;
   return LoadImageFiles(options);
 }
 
-void RunDecode(const Dataset& data, double limit) {
+void RunDecode(const Dataset& data, int64_t repeat, double limit) {
   int64_t crops = 0;
   const double start = Seconds();
   const double cpu_start = CpuSeconds();
   for (int64_t epoch = 0; Seconds() - start < limit; ++epoch) {
-    for (int64_t i = 0; i < data.Size(); i += kRepeat, ++crops) {
+    for (int64_t i = 0; i < data.Size(); i += repeat, ++crops) {
       data.Get((i + epoch) % data.Size(), {0, epoch});
     }
   }
@@ -116,7 +119,7 @@ int main(int argc, char** argv) {
   const double limit = std::atof(argv[4]);
   const int threads = argc > 5 ? std::atoi(argv[5]) : 4;
   if (mode == "decode") {
-    RunDecode(*Crops(folder, side, 0), limit);
+    RunDecode(*Crops(folder, side, 0), side > 0 ? kRepeat : 1, limit);
   } else if (mode == "loader") {
     RunLoader(Crops(folder, side, 0), limit, threads, 0);
   } else {

@@ -33,11 +33,13 @@ class Crops(torch.utils.data.Dataset):
         path = self.paths[index % len(self.paths)]
         with Image.open(path) as image:
             image = image.convert('RGB')
-        left = random.randint(0, image.width - self.side)
-        top = random.randint(0, image.height - self.side)
-        crop = image.crop((left, top, left + self.side, top + self.side))
+        if self.side > 0:
+            left = random.randint(0, image.width - self.side)
+            top = random.randint(0, image.height - self.side)
+            image = image.crop(
+                (left, top, left + self.side, top + self.side))
         # As torchvision's to_tensor.
-        array = torch.from_numpy(numpy.array(crop, copy=True))
+        array = torch.from_numpy(numpy.array(image, copy=True))
         return array.permute(2, 0, 1).contiguous().to(
             torch.float32).div(255)
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Crops of PNG images per second beside Pillow and PyTorch's DataLoader, in one
-run.
+"""PNG images and crops of them per second beside Pillow and PyTorch's
+DataLoader, in one run.
 
     bench/data/run.py --python VENV/bin/python
 
@@ -21,10 +21,14 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
-# name, reference, who, arguments after the folder, side and seconds
+# name, reference, who, mode, arguments after the folder, side and seconds
 ROWS = [
-    ('Pillow, one thread', None, 'peer', 'decode', []),
-    ('**epochd**, one thread', 'Pillow, one thread', 'ours', 'decode', []),
+    ('Pillow, one thread, whole images', None, 'peer', 'whole', []),
+    ('**epochd**, one thread, whole images',
+     'Pillow, one thread, whole images', 'ours', 'whole', []),
+    ('Pillow, one thread, crops', None, 'peer', 'decode', []),
+    ('**epochd**, one thread, crops', 'Pillow, one thread, crops', 'ours',
+     'decode', []),
     ('DataLoader with Pillow, 4 workers', None, 'peer', 'loader', ['4']),
     ('**epochd**, 4 threads, no cache', 'DataLoader with Pillow, 4 workers',
      'ours', 'loader', ['4']),
@@ -34,10 +38,12 @@ ROWS = [
 
 
 def run(options, who, mode, more):
+    side = options.side
+    if mode == 'whole':
+        mode, side = 'decode', 0
     command = ([options.python, HERE / 'pillow_peer.py'] if who == 'peer'
                else [options.bin / 'image_bench'])
-    command += [mode, options.folder, str(options.side), str(options.seconds),
-                *more]
+    command += [mode, options.folder, str(side), str(options.seconds), *more]
     result = subprocess.run(command, text=True, capture_output=True,
                             env=dict(os.environ, OMP_NUM_THREADS='1'),
                             timeout=580, check=True)
@@ -65,18 +71,19 @@ def main():
             results[name].append(run(options, who, mode, more))
         print(f'round {number + 1} of {options.rounds}', file=sys.stderr)
 
-    print('| | crops/s, median | CPU ms/crop | crops/s by reference | '
-          'per CPU second by reference |')
+    print('| | images or crops/s, median | CPU ms each | '
+          'per second by reference | per CPU second by reference |')
     print('| --- | ---: | ---: | ---: | ---: |')
     for name, reference, *_ in ROWS:
         rows = results[name]
-        cells = [f'{statistics.median(r["crops_per_s"] for r in rows):,.0f}',
-                 f'{1e3 * statistics.median(r["cpu_s_per_crop"] for r in rows):.2f}']
+        cells = [f'{statistics.median(r["crops_per_s"] for r in rows):,.0f}']
+        # CPU time of DataLoader's workers is known only once they ended.
+        ms = 1e3 * statistics.median(r['cpu_s_per_crop'] for r in rows)
+        cells.append('-' if 'DataLoader' in name else f'{ms:.2f}')
         if reference:
             pairs = list(zip(rows, results[reference]))
             cells.append('{:.2f}'.format(statistics.median(
                 a['crops_per_s'] / b['crops_per_s'] for a, b in pairs)))
-            # CPU time of DataLoader's workers is known only once they ended.
             cells.append('{:.2f}'.format(statistics.median(
                 b['cpu_s_per_crop'] / a['cpu_s_per_crop'] for a, b in pairs))
                 if 'DataLoader' not in reference else '-')
