@@ -156,6 +156,8 @@ class PinnModule : public torch::nn::Module {
     }
   }
 
+  // Points are rows: a layer's output would else be a view, and what changes a
+  // view in place is differentiated by way of copies.
   at::Tensor Forward(const at::Tensor& points) const {
     at::Tensor x = Embed(points);
     for (size_t i = 0; i < layers_.size(); ++i) {
@@ -222,21 +224,35 @@ class PinnMlp : public Model {
 
   Batch Forward(const Batch& batch) override {
     Batch returned;
+    // Fields that need no graph of their own go through together.
+    std::vector<std::string> others;
+    std::vector<at::Tensor> rows;
     for (const std::string& field : options_.inputs) {
       const at::Tensor* points = batch.Find(field);
       if (points == nullptr) continue;
-      const bool wants_graph =
-          std::find(options_.differentiable.begin(),
-                    options_.differentiable.end(),
-                    field) != options_.differentiable.end();
-      if (!wants_graph) {
-        returned.Set(OutputFieldOf(field), module_->Forward(*points));
+      if (!IsDifferentiable(field)) {
+        others.push_back(field);
+        rows.push_back(Rows(*points));
         continue;
       }
       const c10::AutoGradMode with_graph(true);
       const at::Tensor leaf = points->detach().requires_grad_(true);
       returned.Set(field, leaf);
-      returned.Set(OutputFieldOf(field), module_->Forward(leaf));
+      returned.Set(OutputFieldOf(field),
+                   Shaped(module_->Forward(Rows(leaf)), leaf));
+    }
+    if (!others.empty()) {
+      const at::Tensor outputs =
+          module_->Forward(rows.size() == 1 ? rows[0] : at::cat(rows));
+      int64_t first = 0;
+      for (size_t i = 0; i < others.size(); ++i) {
+        const int64_t count = rows[i].size(0);
+        const at::Tensor own =
+            rows.size() == 1 ? outputs : outputs.slice(0, first, first + count);
+        returned.Set(OutputFieldOf(others[i]),
+                     Shaped(own, batch.At(others[i])));
+        first += count;
+      }
     }
     // Names what is missing.
     if (returned.empty()) static_cast<void>(batch.At(options_.inputs.front()));
@@ -253,6 +269,28 @@ class PinnMlp : public Model {
   void To(c10::Device device) override { module_->to(device); }
 
  private:
+  bool IsDifferentiable(const std::string& field) const {
+    const std::vector<std::string>& all = options_.differentiable;
+    return std::find(all.begin(), all.end(), field) != all.end();
+  }
+  // Points [..., coordinates] as [rows, coordinates], and values back.
+  at::Tensor Rows(const at::Tensor& points) const {
+    if (points.dim() < 1 || points.size(-1) != options_.in_features) {
+      throw Error(ErrorKind::kTraining,
+                  "model: points of shape " + c10::str(points.sizes()) +
+                      "; [..., " + std::to_string(options_.in_features) +
+                      "] is accepted");
+    }
+    return points.dim() == 2 ? points
+                             : points.reshape({-1, options_.in_features});
+  }
+  static at::Tensor Shaped(const at::Tensor& values, const at::Tensor& points) {
+    if (points.dim() == 2) return values;
+    std::vector<int64_t> shape = points.sizes().vec();
+    shape.back() = values.size(-1);
+    return values.reshape(shape);
+  }
+
   static std::vector<NamedTensor> Copy(
       const torch::OrderedDict<std::string, at::Tensor>& named) {
     std::vector<NamedTensor> tensors;

@@ -76,6 +76,30 @@ TEST(PinnMlpTest, EvaluatesTheFieldsThatAreThere) {
   EXPECT_THROW(model->Forward({{"other", points}}), Error);
 }
 
+TEST(PinnMlpTest, FieldsThatGoTogetherHaveTheirOwnShapesAndValues) {
+  const auto model = MakePinnMlp(
+      {.hidden = {8}, .out_features = 3, .inputs = {"initial", "boundary"}});
+  const at::Tensor initial = at::rand({6, 2});
+  const at::Tensor boundary = at::rand({6, 4, 2});
+  const Batch returned =
+      model->Forward({{"boundary", boundary}, {"initial", initial}});
+  const at::Tensor& own = returned.At("boundary_output");
+  EXPECT_EQ(own.sizes(), at::IntArrayRef({6, 4, 3}));
+  EXPECT_TRUE(at::allclose(
+      own, model->Forward({{"boundary", boundary}}).At("boundary_output")));
+  EXPECT_TRUE(at::allclose(
+      returned.At("initial_output"),
+      model->Forward({{"initial", initial}}).At("initial_output")));
+  try {
+    model->Forward({{"initial", at::rand({6, 3})}});
+    ADD_FAILURE() << "was taken";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("[6, 3]; [..., 2] is accepted"),
+              std::string::npos)
+        << error.what();
+  }
+}
+
 TEST(PinnMlpTest, KeepsTheGraphOfItsPointsInValidation) {
   const auto model = MakePinnMlp({.hidden = {8},
                                   .inputs = {"input", "interior"},
