@@ -14,7 +14,6 @@
 #include <memory>
 #include <string>
 
-#include "hooks/builtin.h"
 #include "worker/engine/dist/single.h"
 #include "worker/engine/registry/builtin.h"
 #include "worker/engine/registry/experiment.h"
@@ -77,7 +76,6 @@ int main(int argc, char** argv) {
   const int64_t epochs = 1 + (steps + kStepsOfEpoch - 1) / kStepsOfEpoch;
   engine::Registry registry;
   engine::AddBuiltins(registry);
-  registry.Add(epochd::hooks::BuiltinHooks());
   registry.Freeze();
   Silence sink;
   const auto communicator = engine::MakeSingleCommunicator();
