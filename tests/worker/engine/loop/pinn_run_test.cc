@@ -130,12 +130,12 @@ TEST(PinnRunTest, KernelBalancingTakesResiduals) {
 TEST(PinnRunTest, LearnsTheSolutionOfBurgersEquation) {
   Json json = BurgersExperiment(20);
   json["model"]["hidden"] = {20, 20, 20, 20};
-  json["data"]["train"]["batch_size"] = 640;
+  json["data"]["train"]["batch_size"] = 320;
   json["data"]["train"]["per_sample"]["interior"] = 4;
   Json& sets = json["data"]["train"]["sets"];
-  sets["interior"]["points"] = 2560;
+  sets["interior"]["points"] = 1280;
   sets["interior"]["resample"] = false;
-  sets["initial"]["points"] = sets["boundary"]["points"] = 640;
+  sets["initial"]["points"] = sets["boundary"]["points"] = 320;
   json["loss_balancer"] = {{"type", "Static"},
                            {"weights", {{"initial", 10}, {"boundary", 10}}}};
   json["optimizer"] = {{"type", "LBFGS"},
@@ -146,12 +146,12 @@ TEST(PinnRunTest, LearnsTheSolutionOfBurgersEquation) {
   TestRun run(json);
   EXPECT_GT(RelativeError(run.trainer().model()), 0.7);
   Train(run);
-  EXPECT_LT(RelativeError(run.trainer().model()), 0.2);
+  EXPECT_LT(RelativeError(run.trainer().model()), 0.25);
 
   json["loss"].erase(0);
   TestRun blind(json);
   Train(blind);
-  EXPECT_GT(RelativeError(blind.trainer().model()), 0.3);
+  EXPECT_GT(RelativeError(blind.trainer().model()), 0.5);
 }
 
 }  // namespace
