@@ -5,7 +5,8 @@
     python examples/ecg/draw.py signals examples/data/ecg signals.svg
     python examples/ecg/draw.py confusion predictions.safetensors confusion.svg
 
-The second takes what a job with `task: predict` wrote: `output` and `target`.
+The second takes what a job with `task: predict` wrote: `output` and `target`
+(docs/examples/ecg.md).
 """
 
 import json
@@ -40,11 +41,11 @@ def read_lead(folder, name, seconds):
 
 
 def signals(folder, out):
-    width, row = 760, 84
+    width, row = 760, 96
     parts = []
     for i, rhythm in enumerate(CLASSES):
         values, fs = read_lead(pathlib.Path(folder), f"p003_{rhythm}", 8)
-        middle, scale = row * i + 58, 26
+        middle, scale = row * i + 66, 13
         points = " ".join(
             f"{8 + k / (8 * fs) * (width - 16):.1f},{middle - v * scale:.1f}"
             for k, v in enumerate(values))
@@ -52,7 +53,7 @@ def signals(folder, out):
                      f"{rhythm}, {NAMES[rhythm]}</text>")
         parts.append(f'<polyline points="{points}" fill="none" '
                      'stroke="#1f5fa8" stroke-width="1"/>')
-    svg(out, width, row * len(CLASSES) + 8, parts)
+    svg(out, width, row * len(CLASSES) + 32, parts)
 
 
 def read_tensors(path):
