@@ -46,14 +46,15 @@ def main():
     for _ in range(options.rounds):
         for name, command in loops.items():
             rows[name].append(run(command, options.steps))
-    base = statistics.median(r['us'] for r in rows['Python PyTorch by hand'])
-    print('| loop | us/step, median | least | time / Python | loss in the end |')
+    medians = {name: [statistics.median(r[key] for r in results)
+                      for key in ('us', 'cpu_us')]
+               for name, results in rows.items()}
+    base = medians['Python PyTorch by hand']
+    print('| loop | us/step | CPU us/step | time / Python | CPU / Python |')
     print('| --- | ---: | ---: | ---: | ---: |')
-    for name, results in rows.items():
-        micros = [r['us'] for r in results]
-        median = statistics.median(micros)
-        print(f'| {name} | {median:.0f} | {min(micros):.0f} | '
-              f'{median / base:.2f} | {results[-1]["loss"]:.3f} |')
+    for name, (micros, cpu) in medians.items():
+        print(f'| {name} | {micros:.0f} | {cpu:.0f} | {micros / base[0]:.2f} | '
+              f'{cpu / base[1]:.2f} |')
 
 
 if __name__ == '__main__':
