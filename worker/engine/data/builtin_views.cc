@@ -15,6 +15,7 @@
 #include "worker/engine/data/random.h"
 #include "worker/engine/data/splits.h"
 #include "worker/engine/data/subset.h"
+#include "worker/engine/registry/loader_parameters.h"
 
 namespace epochd::engine {
 namespace {
@@ -48,13 +49,16 @@ const Parameter kGroup{
 void RefuseLoaderKeys(const Params& params, const char* name,
                       const Json& nested) {
   if (!nested.is_object()) return;
-  for (const char* key : {"batch_size", "shuffle", "threads", "num_workers",
-                          "prefetch", "drop_last", "endless", "sampler"}) {
-    if (nested.contains(key)) {
-      params.Fail(name, std::string("has a ") + key +
-                            "; it belongs to the data set around it, which is "
-                            "what is loaded");
-    }
+  const auto refuse = [&](const std::string& key) {
+    if (!nested.contains(key)) return;
+    params.Fail(name, "has a " + key +
+                          "; it belongs to the data set around it, which is "
+                          "what is loaded");
+  };
+  for (const Parameter& each : LoaderParameters()) {
+    if (each.name == "transforms") continue;
+    refuse(each.name);
+    for (const std::string& alias : each.aliases) refuse(alias);
   }
 }
 

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/loss/builtin.h"
 
-#include <charconv>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
-#include <system_error>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/loss/declarations.h"
 #include "worker/engine/loss/loss_schedule.h"
 
@@ -21,15 +20,13 @@ using catalogue::Component;
 std::shared_ptr<Loss> MakeSchedule(const Params& params) {
   std::map<int64_t, LossSchedule::Losses> schedule;
   for (auto& [key, losses] : params.MakeListMap<Loss>("schedule")) {
-    int64_t epoch = 0;
-    const auto [end, error] =
-        std::from_chars(key.data(), key.data() + key.size(), epoch);
-    if (error != std::errc() || end != key.data() + key.size() || epoch < 0) {
+    const auto epoch = ParseNumber<int64_t>(key);
+    if (!epoch || *epoch < 0) {
       params.Fail("schedule", "\"" + key +
                                   "\" is no epoch; 0, 1, ... are "
                                   "accepted");
     }
-    schedule[epoch] = std::move(losses);
+    schedule[*epoch] = std::move(losses);
   }
   try {
     return std::make_shared<LossSchedule>(params.String("name"),

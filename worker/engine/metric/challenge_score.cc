@@ -5,12 +5,12 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/file_bytes.h"
 
 namespace epochd::engine {
@@ -46,15 +46,12 @@ std::vector<std::string_view> Cells(std::string_view line) {
 }
 
 double NumberOf(std::string_view cell, const std::string& path, size_t line) {
-  double number = 0;
-  const auto [end, error] =
-      std::from_chars(cell.data(), cell.data() + cell.size(), number);
-  if (error != std::errc() || end != cell.data() + cell.size() ||
-      !std::isfinite(number)) {
+  const auto number = ParseNumber<double>(cell);
+  if (!number) {
     FailTable(path, line,
               "\"" + std::string(cell.substr(0, 40)) + "\" is no number");
   }
-  return number;
+  return *number;
 }
 
 }  // namespace

@@ -76,6 +76,28 @@ TEST_F(ViewsTest, SubsetByIndicesRangeAndFraction) {
   EXPECT_EQ(all.size(), 40u);
 }
 
+TEST_F(ViewsTest, LoadingBelongsToTheOutermostDataSet) {
+  Json inner = experiment_["whole"];
+  const std::pair<const char*, Json> given[] = {
+      {"batch_size", 4},        {"num_workers", 2},
+      {"on_error", "skip"},     {"pad_batches", Json::object()},
+      {"prefetch_bytes", "1M"}, {"max_skipped", 3}};
+  for (const auto& [key, value] : given) {
+    Json nested = inner;
+    nested[key] = value;
+    const std::string reason = WhyRefused(
+        {{"type", "Subset"}, {"dataset", nested}, {"fraction", 0.5}});
+    EXPECT_NE(reason.find("experiment.data.train.dataset: has a " +
+                          std::string(key) + "; it belongs to"),
+              std::string::npos)
+        << reason;
+  }
+  inner["transforms"] = Json::array();
+  EXPECT_EQ(
+      WhyRefused({{"type", "Subset"}, {"dataset", inner}, {"fraction", 0.5}}),
+      "");
+}
+
 TEST_F(ViewsTest, PatientsOfASplitAreOnOneSide) {
   std::set<int64_t> seen;
   size_t samples = 0;

@@ -4,12 +4,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <limits>
 #include <string_view>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/random_access_file.h"
 
 namespace epochd::engine {
@@ -23,6 +23,12 @@ constexpr int64_t kMaxAnnotationBytes = int64_t{1} << 30;
 [[noreturn]] void RefuseEdf(const std::string& path,
                             const std::string& problem) {
   throw Error(ErrorKind::kBadSpec, "EDF file \"" + path + "\": " + problem);
+}
+
+// A + may stand before it.
+std::optional<double> SignedNumber(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  return ParseNumber<double>(text);
 }
 
 std::string_view WithoutBlanks(std::string_view text) {
@@ -47,15 +53,12 @@ class EdfFields {
   double Number(size_t width, const char* what) {
     const size_t place = at_;
     const std::string text = Text(width);
-    const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-    const char* end = text.data() + text.size();
-    double value = 0;
-    const auto [next, error] = std::from_chars(begin, end, value);
-    if (error != std::errc() || next != end || !std::isfinite(value)) {
+    const auto value = SignedNumber(text);
+    if (!value) {
       RefuseEdf(path_, std::string(what) + " at byte " + std::to_string(place) +
                            " is \"" + text + "\"; a number is needed");
     }
-    return value;
+    return *value;
   }
   int64_t Whole(size_t width, const char* what, int64_t least, int64_t most) {
     const size_t place = at_;
@@ -95,17 +98,13 @@ void ParseAnnotationList(std::string_view list, const std::string& where,
                          const std::string& path,
                          std::vector<EdfAnnotation>& found) {
   const auto number = [&](std::string_view text) {
-    double value = 0;
-    const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-    const auto [next, error] =
-        std::from_chars(begin, text.data() + text.size(), value);
-    if (error != std::errc() || next != text.data() + text.size() ||
-        !std::isfinite(value)) {
+    const auto value = SignedNumber(text);
+    if (!value) {
       RefuseEdf(path, where + ": an annotation's time is \"" +
                           std::string(text.substr(0, 40)) +
                           "\"; a number is needed");
     }
-    return value;
+    return *value;
   };
   const size_t end = list.find('\x14');
   if (end == std::string_view::npos) {

@@ -4,11 +4,9 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <limits>
 #include <map>
-#include <numeric>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -22,7 +20,10 @@ class EdfRecording : public Recording {
   // `signals`: -1 where the file has not that one.
   EdfRecording(const std::string& path, const EdfRecordsOptions& options)
       : file_(path) {
-    signals_ = Choose(options);
+    std::vector<std::string> names;
+    for (const EdfSignal& each : file_.signals()) names.push_back(each.label);
+    signals_ = ChooseLeads(names, options.leads, options.zero_missing_leads,
+                           "EDF file \"" + path + "\"");
     for (int signal : signals_) {
       if (signal < 0) continue;
       if (num_frames_ < 0) {
@@ -57,33 +58,6 @@ class EdfRecording : public Recording {
     throw Error(ErrorKind::kBadSpec,
                 "EDF file \"" + file_.path() + "\": " + problem);
   }
-  std::vector<int> Choose(const EdfRecordsOptions& options) const {
-    if (options.leads.empty()) {
-      std::vector<int> all(file_.signals().size());
-      std::iota(all.begin(), all.end(), 0);
-      return all;
-    }
-    std::vector<int> chosen;
-    for (const std::string& lead : options.leads) {
-      int signal = file_.FindSignal(lead);
-      int number = -1;
-      const char* end = lead.data() + lead.size();
-      if (signal < 0 && std::from_chars(lead.data(), end, number).ptr == end &&
-          number >= 0 && number < static_cast<int>(file_.signals().size())) {
-        signal = number;
-      }
-      if (signal < 0 && !options.zero_missing_leads) {
-        std::string known;
-        for (const EdfSignal& each : file_.signals()) {
-          known += (known.empty() ? "" : ", ") + each.label;
-        }
-        Refuse("has no lead \"" + lead + "\"; it has " + known);
-      }
-      chosen.push_back(signal);
-    }
-    return chosen;
-  }
-
   const EdfFile file_;
   std::vector<int> signals_;
   double fs_ = 0;

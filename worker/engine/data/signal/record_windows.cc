@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 
 namespace epochd::engine {
 namespace {
@@ -26,6 +28,30 @@ int64_t FramesOf(double seconds, double fs, const char* what) {
 }
 
 }  // namespace
+
+std::vector<int> ChooseLeads(const std::vector<std::string>& names,
+                             const std::vector<std::string>& leads,
+                             bool may_miss, const std::string& subject) {
+  std::vector<int> chosen(leads.empty() ? names.size() : 0);
+  std::iota(chosen.begin(), chosen.end(), 0);
+  const auto count = static_cast<int>(names.size());
+  for (const std::string& lead : leads) {
+    const auto named = std::find(names.begin(), names.end(), lead);
+    int signal = static_cast<int>(named - names.begin());
+    if (signal == count) signal = ParseNumber<int>(lead).value_or(-1);
+    if (signal >= count) signal = -1;
+    if (signal < 0 && !may_miss) {
+      std::string known;
+      for (const std::string& name : names) {
+        known += (known.empty() ? "" : ", ") + name;
+      }
+      throw Error(ErrorKind::kBadSpec,
+                  subject + ": has no lead \"" + lead + "\"; it has " + known);
+    }
+    chosen.push_back(std::max(signal, -1));
+  }
+  return chosen;
+}
 
 std::vector<RecordWindow> CutWindows(int64_t recording, int64_t num_frames,
                                      double fs, const WindowOptions& options) {

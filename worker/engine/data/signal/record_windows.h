@@ -40,6 +40,13 @@ struct WindowOptions {
   double fill = 0;        // in place of samples that are not there
 };
 
+// Which of a recording's signals, `names`, are `leads`, by name or number; all
+// where no lead is asked for. -1: it has not that one, where `may_miss`. Throws
+// Error(kBadSpec), which begins with `subject`, where one misses otherwise.
+std::vector<int> ChooseLeads(const std::vector<std::string>& names,
+                             const std::vector<std::string>& leads,
+                             bool may_miss, const std::string& subject);
+
 // Frames [from, from + frames) of a recording.
 struct RecordWindow {
   int64_t recording = 0;

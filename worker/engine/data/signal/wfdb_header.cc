@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/signal/wfdb_header.h"
 
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/file_bytes.h"
 #include "worker/engine/data/signal/wfdb_samples.h"
 
@@ -51,28 +51,22 @@ class HeaderLine {
   // All of `word`, in [least, most].
   int64_t Whole(std::string_view word, const char* what, int64_t least,
                 int64_t most) const {
-    int64_t value = 0;
-    const char* begin = word.data();
-    const char* end = begin + word.size();
-    if (word.size() > 1 && word[0] == '+') ++begin;
-    const auto [next, error] = std::from_chars(begin, end, value);
-    if (error != std::errc() || next != end || value < least || value > most) {
+    const auto value =
+        ParseNumber<int64_t>(word.substr(word.starts_with('+') ? 1 : 0));
+    if (!value || *value < least || *value > most) {
       Fail(std::string(what) + " is \"" + std::string(word) +
            "\"; a whole number from " + std::to_string(least) + " to " +
            std::to_string(most) + " is needed");
     }
-    return value;
+    return *value;
   }
   double Number(std::string_view word, const char* what) const {
-    double value = 0;
-    const auto [next, error] =
-        std::from_chars(word.data(), word.data() + word.size(), value);
-    if (error != std::errc() || next != word.data() + word.size() ||
-        !std::isfinite(value)) {
+    const auto value = ParseNumber<double>(word);
+    if (!value) {
       Fail(std::string(what) + " is \"" + std::string(word) +
            "\"; a number is needed");
     }
-    return value;
+    return *value;
   }
 
  private:

@@ -4,10 +4,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <utility>
@@ -62,34 +60,12 @@ class WfdbRecording : public Recording {
 
 std::vector<int> ChooseSignals(const WfdbRecord& record,
                                const WfdbRecordsOptions& options) {
-  if (options.leads.empty()) {
-    std::vector<int> all(record.signals().size());
-    std::iota(all.begin(), all.end(), 0);
-    return all;
+  std::vector<std::string> names;
+  for (const WfdbSignal& each : record.signals()) {
+    names.push_back(each.description);
   }
-  std::vector<int> chosen;
-  for (const std::string& lead : options.leads) {
-    int signal = record.FindSignal(lead);
-    if (signal < 0) {
-      int number = -1;
-      const char* end = lead.data() + lead.size();
-      const auto [next, error] = std::from_chars(lead.data(), end, number);
-      if (error == std::errc() && next == end && number >= 0 &&
-          number < static_cast<int>(record.signals().size())) {
-        signal = number;
-      }
-    }
-    if (signal < 0 && !options.zero_missing_leads) {
-      std::string known;
-      for (const WfdbSignal& each : record.signals()) {
-        known += (known.empty() ? "" : ", ") + each.description;
-      }
-      RefuseRecords(record.path(),
-                    "has no lead \"" + lead + "\"; it has " + known);
-    }
-    chosen.push_back(signal);
-  }
-  return chosen;
+  return ChooseLeads(names, options.leads, options.zero_missing_leads,
+                     "records \"" + record.path() + "\"");
 }
 
 // Labels of a record's windows.

@@ -2,11 +2,11 @@
 #include "worker/engine/data/table/csv.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/file_bytes.h"
 
 namespace epochd::engine {
@@ -113,13 +113,8 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
 int64_t CsvTable::FindColumn(const std::string& name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
   if (found != names_.end()) return found - names_.begin();
-  int64_t number = 0;
-  const char* end = name.data() + name.size();
-  const auto [next, error] = std::from_chars(name.data(), end, number);
-  if (error == std::errc() && next == end && number >= 0 &&
-      number < num_columns_) {
-    return number;
-  }
+  const auto number = ParseNumber<int64_t>(name);
+  if (number && *number >= 0 && *number < num_columns_) return *number;
   std::string known = "0 to " + std::to_string(num_columns_ - 1);
   for (size_t i = 0; i < std::min<size_t>(names_.size(), 20); ++i) {
     known += ", " + names_[i];
@@ -139,14 +134,9 @@ double CsvTable::Number(int64_t row, int64_t column) const {
   while (!cell.empty() && cell.front() == ' ') cell.remove_prefix(1);
   while (!cell.empty() && cell.back() == ' ') cell.remove_suffix(1);
   if (cell.size() > 1 && cell.front() == '+') cell.remove_prefix(1);
-  double value = 0;
-  const auto [next, error] =
-      std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (error != std::errc() || next != cell.data() + cell.size() ||
-      !std::isfinite(value)) {
-    Fail(row, column, "a number is needed");
-  }
-  return value;
+  const auto value = ParseNumber<double>(cell);
+  if (!value) Fail(row, column, "a number is needed");
+  return *value;
 }
 
 void CsvTable::Fail(int64_t row, int64_t column,

@@ -4,13 +4,13 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/views.h"
 
 namespace epochd::engine {
@@ -64,13 +64,8 @@ at::Tensor Numbers(const CsvTable& table, const std::vector<int64_t>& columns,
 
 // A whole number from 0; -1: it is none.
 int64_t ClassNumber(std::string_view cell) {
-  int64_t value = -1;
-  const auto [next, error] =
-      std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  const bool is_whole = error == std::errc() &&
-                        next == cell.data() + cell.size() && value >= 0 &&
-                        value <= 1000000;
-  return is_whole ? value : -1;
+  const int64_t value = ParseNumber<int64_t>(cell).value_or(-1);
+  return value <= 1000000 ? value : -1;
 }
 
 at::Tensor Classes(const CsvTable& table, int64_t column,
