@@ -38,6 +38,7 @@ class ValidationRunner {
     hook.AttachToValidation(*this);
   }
   bool needs_criterion() const { return options_.needs_criterion; }
+  Precision precision() const { return options_.precision; }
 
  private:
   const Options options_{};

@@ -139,9 +139,13 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   loader.pin_memory &= options_.environment.device.is_cuda();
   if (limit.is_set() && limit.batches == 0 && part != "train") return nullptr;
   if (!first_sample_ && dataset->Size() > 0) {
-    first_sample_ = [dataset, seed = loader.seed] {
+    // As the loader makes it: padded, and one that can be read.
+    const ReadPolicy policy{.skip = loader.policy.skip, .replace = true};
+    first_sample_ = [maker = BatchMaker(dataset, loader.collate, policy,
+                                        /*pin_memory=*/false),
+                     seed = loader.seed] {
       const int64_t first = 0;
-      return dataset->GetBatch({&first, 1}, {.seed = seed});
+      return maker.Make({&first, 1}, {.seed = seed}).batch;
     };
   }
   std::unique_ptr<BatchSource> source;
@@ -419,14 +423,6 @@ Experiment Builder::Build() {
     parts.preprocessor = scope_.MakeAs<Preprocessor>(values_.at("preprocessor"),
                                                      Path("preprocessor"));
   }
-  if (first_sample_) {
-    model_->CheckSample([&] {
-      const c10::Device device = options_.environment.device;
-      const Batch sample = first_sample_();
-      return parts.preprocessor ? parts.preprocessor->Receive(sample, device, {})
-                                : sample.To(device);
-    });
-  }
   parts.criterion = MakeCriterion("training_criterion", "loss");
   parts.val_criterion = MakeCriterion("validation_criterion", "val_loss");
   if (values_.contains("loss_balancer")) {
@@ -456,6 +452,17 @@ Experiment Builder::Build() {
   parts.prediction_runner = MakePassRunner<PredictionRunner>(
       "prediction_runner", values_.at("prediction_runner"),
       Path("prediction_runner"), prediction_hooks);
+  if (first_sample_) {
+    const c10::Device device = options_.environment.device;
+    const AutocastGuard autocast(parts.validation_runner->precision(),
+                                 device.type());
+    model_->CheckSample([&] {
+      const Batch sample = first_sample_();
+      return parts.preprocessor
+                 ? parts.preprocessor->Receive(sample, device, {})
+                 : sample.To(device);
+    });
+  }
   if (parts.criterion.balancer() && !parts.training_runner->needs_criterion()) {
     Refuse(Path("loss_balancer"),
            "this runner has losses of its own; a TrainingRunner is accepted");

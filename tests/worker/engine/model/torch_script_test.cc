@@ -15,6 +15,7 @@
 namespace epochd::engine {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr char kLinear[] = R"(
@@ -127,6 +128,80 @@ def forward(self, x):
     return torch.matmul(x, self.weight)
 )");
   EXPECT_THAT(WhyRefused(Experiment(raises)), HasSubstr("too few"));
+}
+
+// Images [1, 8, 8] of whole numbers, of which the first cannot be read.
+class WholeImages : public Dataset {
+ public:
+  int64_t Size() const override { return 8; }
+  Batch Get(int64_t index, const SampleSeed& /*seed*/) const override {
+    if (index == 0) throw Error(ErrorKind::kBadSpec, "0.png: broken");
+    return Batch{{"input", at::full({1, 7, 8}, index, at::kByte)},
+                 {"target", at::scalar_tensor(index, at::kLong)}};
+  }
+};
+
+// What is tried is what the model will see: read as the loader does, and gone
+// through the preprocessor, in the precision of the run.
+TEST_F(TorchScriptTest, IsTriedOnWhatThePreprocessorMakes) {
+  Registry registry;
+  AddBuiltins(registry);
+  registry.Add(hooks::BuiltinHooks());
+  registry.Add<Dataset>(
+      {{{.kind = "dataset", .name = "WholeImages", .help = "for tests"},
+        [](const Params&) -> std::shared_ptr<Dataset> {
+          return std::make_shared<WholeImages>();
+        }}});
+  registry.AllowTorchScript();
+  registry.Freeze();
+  // Of 7 x 8 bytes: floats, padded to 8 x 8.
+  const std::string file = Save(R"(
+def forward(self, x):
+    assert x.size(2) == 8 and x.size(3) == 8, "not padded"
+    return torch.matmul(x.flatten(1), self.weight)
+)");
+  Json json = Experiment(file);
+  for (const char* part : {"train", "val"}) {
+    json["data"][part] = {
+        {"type", "WholeImages"}, {"batch_size", 4}, {"on_error", "skip"}};
+  }
+  const Json pads = {{"type", "DevicePreprocessor"},
+                     {"mean", 2.0},
+                     {"std", 4.0},
+                     {"pad_size_divisor", 8}};
+  json["preprocessor"] = pads;
+  EXPECT_EQ(WhyRefused(json, registry), "");
+  json.erase("preprocessor");
+  EXPECT_THAT(
+      WhyRefused(json, registry),
+      AllOf(HasSubstr("input [1, 1, 7, 8] byte"), HasSubstr("not padded")));
+  // Of a type that only autocast brings together with the weights.
+  json["preprocessor"] = pads;
+  json["preprocessor"]["cast"] = "bfloat16";
+  EXPECT_THAT(WhyRefused(json, registry),
+              HasSubstr("input [1, 1, 8, 8] bfloat16"));
+  json["trainer"]["precision"] = "bf16";
+  EXPECT_EQ(WhyRefused(json, registry), "");
+  // The first sample counts where it must be read.
+  json["data"]["train"]["on_error"] = "fail";
+  EXPECT_THAT(WhyRefused(json, registry),
+              HasSubstr("data: sample 0: 0.png: broken"));
+}
+
+// Signals of different lengths, with the mask that the loader makes.
+TEST_F(TorchScriptTest, IsTriedOnWhatTheLoaderPads) {
+  Json json = Experiment(Save(R"(
+def forward(self, x, mask):
+    assert mask.size(1) == 72 and mask.sum().item() == 64
+    return torch.matmul(x[:, :64] * mask[:, :64], self.weight)
+)"));
+  json["model"]["inputs"] = {"input", "mask"};
+  for (const char* part : {"train", "val"}) {
+    json["data"][part]["pad_batches"] = {{"multiple", 9}};
+  }
+  EXPECT_EQ(WhyRefused(json), "");
+  json["data"]["train"].erase("pad_batches");
+  EXPECT_THAT(WhyRefused(json), HasSubstr("mask"));
 }
 
 TEST_F(TorchScriptTest, ReturnsTuplesListsAndDictionaries) {
