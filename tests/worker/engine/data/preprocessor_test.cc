@@ -6,6 +6,7 @@
 
 #include <cmath>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/batch_augments.h"
 
@@ -34,15 +35,6 @@ class Recording : public BatchAugment {
  private:
   const int64_t number_;
 };
-
-std::string ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
 
 TEST(DevicePreprocessorTest, LeavesTheGivenBatchAsItIs) {
   const Batch given = Numbered({4, 3, 2, 2});

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/digits.h"
 #include "worker/engine/data/file_bytes.h"
@@ -44,17 +45,6 @@ class ReadersTest : public testing::Test {
 
   std::filesystem::path folder_;
 };
-
-// What `call` throws; empty: nothing.
-template <class F>
-std::string ErrorOf(F call) {
-  try {
-    call();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
 
 std::string NpyBytes(const std::string& dict, const std::string& values,
                      char version = 1) {

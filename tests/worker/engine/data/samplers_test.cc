@@ -241,7 +241,7 @@ std::vector<Case> Cases() {
 // (input, draw) of each sample, batch by batch.
 using Seen = std::vector<std::vector<std::pair<float, int64_t>>>;
 
-Seen Epoch(BatchSource& source, int64_t epoch, int64_t first = 0) {
+Seen SeenInEpoch(BatchSource& source, int64_t epoch, int64_t first = 0) {
   Seen seen;
   source.StartEpoch(epoch, first);
   Batch batch;
@@ -274,10 +274,10 @@ TEST(LoaderPropertyTest, ThreadsAndBoundsChangeNoBit) {
       options.prefetch_bytes = threads == 4 ? 1 : int64_t{1} << 30;
       auto loader = MakeLoader(each.data, options);
       for (int64_t epoch : {0, 3}) {
-        EXPECT_EQ(Epoch(*reference, epoch), Epoch(*loader, epoch));
+        EXPECT_EQ(SeenInEpoch(*reference, epoch), SeenInEpoch(*loader, epoch));
       }
     }
-    EXPECT_NE(Epoch(*reference, 0), Epoch(*reference, 1));
+    EXPECT_NE(SeenInEpoch(*reference, 0), SeenInEpoch(*reference, 1));
   }
 }
 
@@ -286,12 +286,12 @@ TEST(LoaderPropertyTest, GoesOnAtAnyBatch) {
     SCOPED_TRACE(each.name);
     LoaderOptions options = Options(each);
     auto loader = MakeLoader(each.data, options);
-    const Seen whole = Epoch(*loader, 2);
+    const Seen whole = SeenInEpoch(*loader, 2);
     ASSERT_EQ(static_cast<int64_t>(whole.size()), loader->NumBatches());
     options.threads = 2;
     auto other = MakeLoader(each.data, options);
     for (size_t first = 0; first <= whole.size(); ++first) {
-      EXPECT_EQ(Epoch(*other, 2, static_cast<int64_t>(first)),
+      EXPECT_EQ(SeenInEpoch(*other, 2, static_cast<int64_t>(first)),
                 Seen(whole.begin() + static_cast<int64_t>(first), whole.end()));
     }
   }
@@ -300,7 +300,7 @@ TEST(LoaderPropertyTest, GoesOnAtAnyBatch) {
 TEST(LoaderPropertyTest, AStepHasTheSameSamplesOnAnyNumberOfRanks) {
   for (const Case& each : Cases()) {
     SCOPED_TRACE(each.name);
-    const Seen whole = Epoch(*MakeLoader(each.data, Options(each)), 1);
+    const Seen whole = SeenInEpoch(*MakeLoader(each.data, Options(each)), 1);
     for (int world : {2, 3, 4}) {
       std::vector<Seen> of_rank;
       for (int rank = 0; rank < world; ++rank) {
@@ -308,7 +308,7 @@ TEST(LoaderPropertyTest, AStepHasTheSameSamplesOnAnyNumberOfRanks) {
         options.batch_size = 12 / world;
         options.world_size = world;
         options.rank = rank;
-        of_rank.push_back(Epoch(*MakeLoader(each.data, options), 1));
+        of_rank.push_back(SeenInEpoch(*MakeLoader(each.data, options), 1));
         ASSERT_EQ(of_rank.back().size(), whole.size());
       }
       for (size_t step = 0; step < whole.size(); ++step) {
@@ -331,7 +331,7 @@ TEST(LoaderPropertyTest, RepeatedSamplesAreAugmentedAnew) {
       std::make_shared<BalancedSampler>(BalancedSampler::Options{});
   std::set<std::pair<float, int64_t>> different;
   size_t samples = 0;
-  for (const auto& batch : Epoch(*MakeLoader(data, options), 0)) {
+  for (const auto& batch : SeenInEpoch(*MakeLoader(data, options), 0)) {
     different.insert(batch.begin(), batch.end());
     samples += batch.size();
   }

@@ -9,6 +9,7 @@
 #include <numeric>
 #include <set>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/random.h"
 #include "worker/engine/data/splits.h"
@@ -56,15 +57,6 @@ void ExpectSame(const Batch& one, const Batch& other) {
   for (const auto& [name, value] : one) {
     EXPECT_TRUE(at::equal(value, other.At(name))) << name;
   }
-}
-
-std::string ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 TEST(SubsetTest, GivesTheChosenSamplesInTheirOrder) {

@@ -44,15 +44,6 @@ const at::Tensor& Recorded(const std::string& name) {
   return RecordedImages().at(name);
 }
 
-std::string ErrorOf(const std::function<void()>& call) {
-  try {
-    call();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
-}
-
 std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
   static const Registry registry = [] {
     Registry filled;

@@ -6,11 +6,11 @@
 #include <ATen/core/Tensor.h>
 
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/dataset.h"
 
 namespace epochd::engine {
@@ -22,9 +22,6 @@ std::string ReadBytes(const std::string& path);
 const std::map<std::string, at::Tensor>& RecordedImages();
 // Throws std::out_of_range.
 const at::Tensor& Recorded(const std::string& name);
-
-// What `call` throws as an Error; empty: nothing.
-std::string ErrorOf(const std::function<void()>& call);
 
 // The data set that a job file's mapping describes.
 std::shared_ptr<Dataset> BuildDataset(const std::string& json);

@@ -12,6 +12,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
@@ -45,17 +46,6 @@ inline std::string Recorded(const std::string& name) {
 inline nlohmann::json RecordedJson(const std::string& name) {
   std::ifstream file(Recorded(name));
   return nlohmann::json::parse(file);
-}
-
-// What `call` throws; empty: nothing.
-template <class F>
-std::string ErrorOf(F call) {
-  try {
-    call();
-    return "";
-  } catch (const Error& error) {
-    return error.what();
-  }
 }
 
 }  // namespace epochd::engine
