@@ -111,6 +111,22 @@ const std::vector<Case> kCases = {
            torch::autograd::grad({y}, {x[0]}, {}, true, true).front();
        return gradient.square().sum() + y;
      }},
+    // As in physics-informed training.
+    {"SecondDerivatives",
+     [](const Leaves& x) {
+       const at::Tensor points = at::linspace(-1, 1, 15, at::kFloat)
+                                     .view({5, 3})
+                                     .requires_grad_(true);
+       const auto slope = [&](const at::Tensor& of) {
+         return torch::autograd::grad({of.sum()}, {points}, {}, true, true)
+             .front();
+       };
+       at::Tensor u = (points * x[0]).mm(x[1]).add(x[2]).tanh();
+       u = u.mm(x[5].to(at::kFloat)).tanh().sum(1, true);
+       const at::Tensor first = slope(u);
+       const at::Tensor second = slope(first);
+       return (first * u - 0.01 * second).square().mean() + u.square().mean();
+     }},
     {"Sparse",
      [](const Leaves& x) {
        const at::Tensor places = at::tensor({0, 2, 2}, at::kLong);
