@@ -70,6 +70,9 @@ inline constexpr int64_t kEndless = -2;
 struct Skipped {
   bool is_allowed = false;  // else the first one is an error
   int64_t samples = 0;
+  // Of them, those since the data last began from the front: in endless data
+  // each round has its own allowance.
+  int64_t of_round = 0;
   std::vector<std::string> problems = {};  // the first few
 };
 
@@ -93,8 +96,11 @@ class BatchSource {
   // Places in the data set of the samples of the batch that Next() gave last;
   // empty: not known.
   virtual std::vector<int64_t> Indices() const { return {}; }
-  // Since StartEpoch().
+  // Since StartEpoch(), and before it as ContinueSkipped() says.
   virtual Skipped skipped() const { return {}; }
+  // Counts on from there: what the batches before the first one of StartEpoch()
+  // left out, in an earlier attempt of the run.
+  virtual void ContinueSkipped(const Skipped& /*before*/) {}
 };
 
 }  // namespace epochd::engine

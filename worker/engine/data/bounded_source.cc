@@ -9,10 +9,28 @@
 namespace epochd::engine {
 namespace {
 
-class LimitedSource : public BatchSource {
+// What such a view does not change.
+class SourceView : public BatchSource {
+ public:
+  explicit SourceView(std::unique_ptr<BatchSource> source)
+      : source_(std::move(source)) {}
+
+  int64_t NumSamples() const override { return source_->NumSamples(); }
+  int64_t BatchSize() const override { return source_->BatchSize(); }
+  std::vector<int64_t> Indices() const override { return source_->Indices(); }
+  Skipped skipped() const override { return source_->skipped(); }
+  void ContinueSkipped(const Skipped& before) override {
+    source_->ContinueSkipped(before);
+  }
+
+ protected:
+  const std::unique_ptr<BatchSource> source_;
+};
+
+class LimitedSource : public SourceView {
  public:
   LimitedSource(std::unique_ptr<BatchSource> source, int64_t limit)
-      : source_(std::move(source)), limit_(limit) {}
+      : SourceView(std::move(source)), limit_(limit) {}
 
   void StartEpoch(int64_t epoch, int64_t first_batch) override {
     taken_ = first_batch;
@@ -34,20 +52,16 @@ class LimitedSource : public BatchSource {
     if (batches <= 0) return limit_ * source_->BatchSize();
     return source_->NumSamples() * std::min(limit_, batches) / batches;
   }
-  int64_t BatchSize() const override { return source_->BatchSize(); }
-  std::vector<int64_t> Indices() const override { return source_->Indices(); }
-  Skipped skipped() const override { return source_->skipped(); }
 
  private:
-  const std::unique_ptr<BatchSource> source_;
   const int64_t limit_;
   int64_t taken_ = 0;
 };
 
-class RepeatedSource : public BatchSource {
+class RepeatedSource : public SourceView {
  public:
   RepeatedSource(std::unique_ptr<BatchSource> source, int64_t limit)
-      : source_(std::move(source)),
+      : SourceView(std::move(source)),
         limit_(limit),
         batches_(source_->NumBatches()) {
     if (batches_ <= 0) {
@@ -61,7 +75,6 @@ class RepeatedSource : public BatchSource {
     const int64_t place =
         (limit_ == kEndless ? 0 : epoch * limit_) + first_batch;
     taken_ = first_batch;
-    before_ = {};
     round_ = place / batches_;
     source_->StartEpoch(round_, place % batches_);
   }
@@ -69,28 +82,19 @@ class RepeatedSource : public BatchSource {
     if (limit_ != kEndless && taken_ >= limit_) return false;
     ++taken_;
     if (source_->Next(batch)) return true;
-    before_ = skipped();
+    Skipped before = source_->skipped();
     source_->StartEpoch(++round_, 0);
+    before.of_round = 0;
+    source_->ContinueSkipped(before);
     return source_->Next(batch);
   }
   int64_t NumBatches() const override { return limit_; }
-  int64_t NumSamples() const override { return source_->NumSamples(); }
-  int64_t BatchSize() const override { return source_->BatchSize(); }
-  std::vector<int64_t> Indices() const override { return source_->Indices(); }
-  Skipped skipped() const override {
-    Skipped sum = source_->skipped();
-    sum.samples += before_.samples;
-    if (!before_.problems.empty()) sum.problems = before_.problems;
-    return sum;
-  }
 
  private:
-  const std::unique_ptr<BatchSource> source_;
   const int64_t limit_;
   const int64_t batches_;
   int64_t round_ = 0;
   int64_t taken_ = 0;
-  Skipped before_;  // in earlier rounds of this epoch
 };
 
 }  // namespace

@@ -131,6 +131,11 @@ class Loader : public BatchSource {
     return {own.begin(), own.end()};
   }
   Skipped skipped() const override { return skipped_; }
+  void ContinueSkipped(const Skipped& before) override {
+    skipped_.samples = before.samples;
+    skipped_.of_round = before.of_round;
+    skipped_.problems = before.problems;
+  }
 
  private:
   // An epoch as this rank sees it; shared by threads.
@@ -276,12 +281,13 @@ class Loader : public BatchSource {
   void Count(std::vector<std::string>& problems) {
     if (problems.empty()) return;
     skipped_.samples += static_cast<int64_t>(problems.size());
+    skipped_.of_round += static_cast<int64_t>(problems.size());
     for (std::string& problem : problems) {
       if (skipped_.problems.size() == kMaxProblems) break;
       skipped_.problems.push_back(std::move(problem));
     }
-    if (skipped_.samples <= options_.max_skipped) return;
-    std::string text = "data: " + std::to_string(skipped_.samples) +
+    if (skipped_.of_round <= options_.max_skipped) return;
+    std::string text = "data: " + std::to_string(skipped_.of_round) +
                        " samples of this epoch could not be read, more than "
                        "max_skipped: " +
                        std::to_string(options_.max_skipped) + " allows";

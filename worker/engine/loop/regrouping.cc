@@ -43,4 +43,14 @@ nlohmann::ordered_json MergeMeters(const nlohmann::ordered_json& meters,
   return merged;
 }
 
+Skipped ShareSkipped(const nlohmann::ordered_json& ranks, int rank,
+                     int64_t world_size) {
+  const auto share = [&](const char* key) {
+    int64_t sum = 0;
+    for (const auto& each : ranks) sum += each.value(key, int64_t{0});
+    return sum / world_size + (rank < sum % world_size ? 1 : 0);
+  };
+  return {.samples = share("skipped"), .of_round = share("skipped_of_round")};
+}
+
 }  // namespace epochd::engine

@@ -12,6 +12,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "worker/engine/core/dataset.h"
+
 namespace epochd::engine {
 
 struct Grouping {
@@ -31,5 +33,10 @@ std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
 // each old rank.
 nlohmann::ordered_json MergeMeters(const nlohmann::ordered_json& meters,
                                    int rank);
+
+// What a rank counts on from, of what all old ranks left out of the running
+// epoch: an even share each. `ranks`: the own state of each, by trainer_state.
+Skipped ShareSkipped(const nlohmann::ordered_json& ranks, int rank,
+                     int64_t world_size);
 
 }  // namespace epochd::engine

@@ -224,7 +224,10 @@ bool Trainer::Train() {
     verdict_ = Verdict::kStop;
     return false;
   }
+  const Skipped skipped =
+      position_.batch > 0 ? parts_.train->skipped() : Skipped{};
   parts_.train->StartEpoch(position_.epoch, position_.batch);
+  parts_.train->ContinueSkipped(skipped);
   if (position_.batch == 0) messages_.BeginEpoch();
   parts_.criterion.SetEpoch(position_.epoch);
   EpochRun run = TrainingRun();
@@ -331,7 +334,7 @@ bool Trainer::CloseEpoch(bool is_whole) {
   context_.monitored.reset();
   context_.scores =
       ReduceMeter(*environment_.communicator, train_meter_, "train/");
-  TellSkipped("train", *parts_.train, skipped_before_);
+  TellSkipped("train", *parts_.train);
   if (validates && !Validate("val")) return false;
   context_.was_validated = validates || !parts_.val;
   if (!is_judged_) {
@@ -350,7 +353,6 @@ bool Trainer::Commit() {
   ++position_.epoch;
   position_.batch = 0;
   seconds_before_ = data_wait_ = 0;
-  skipped_before_ = 0;
   train_meter_.Reset();
   const Agreement::Wishes agreed =
       agreement_.Now({.stop = stop_requested_,

@@ -255,8 +255,7 @@ class Trainer : public StepControl {
   Outcome Leave();
   // Tells of samples of `part` that were left out, and adds their number over
   // all ranks to the scores; `before`: of earlier attempts.
-  void TellSkipped(const std::string& part, const BatchSource& source,
-                   int64_t before);
+  void TellSkipped(const std::string& part, const BatchSource& source);
   // Makes one rank's predictions those of all.
   void JoinPredictions(PredictionRunner::Result& own) const;
   // Keeps a problem for Restore() to throw, or tells it when not strict.
@@ -307,7 +306,6 @@ class Trainer : public StepControl {
   double seconds_before_ = 0;
   // Of the running epoch, on this rank; also of earlier attempts.
   double data_wait_ = 0;
-  int64_t skipped_before_ = 0;
   // Of all passes before this one, also in earlier attempts.
   double training_seconds_ = 0;
   bool is_in_pass_ = false;

@@ -27,8 +27,7 @@ EpochRun Trainer::ValidationRun(const std::string& phase) {
           .rank = environment_.communicator->rank()};
 }
 
-void Trainer::TellSkipped(const std::string& part, const BatchSource& source,
-                          int64_t before) {
+void Trainer::TellSkipped(const std::string& part, const BatchSource& source) {
   const Skipped skipped = source.skipped();
   if (!skipped.is_allowed) return;
   if (skipped.samples > 0) {
@@ -41,7 +40,7 @@ void Trainer::TellSkipped(const std::string& part, const BatchSource& source,
     text += untold > 0 ? "and " + std::to_string(untold) + " more" : "no more";
     events().Notice("warning", text);
   }
-  at::Tensor samples = at::tensor({before + skipped.samples}, at::kLong);
+  at::Tensor samples = at::tensor({skipped.samples}, at::kLong);
   environment_.communicator->AllReduceSum(samples);
   context_.scores.emplace_back(part + "/skipped_samples",
                                samples.item<double>());
@@ -83,7 +82,7 @@ bool Trainer::Validate(const std::string& phase) {
                                    ": has no sample; there are no scores of "
                                    "it, and what looks at them does not act");
   }
-  TellSkipped(phase, *parts_.val, 0);
+  TellSkipped(phase, *parts_.val);
   Judge(/*must_be_there=*/false);
   on_validation_finished.Fire(context_);
   return true;
@@ -189,7 +188,7 @@ std::optional<PredictionRunner::Result> Trainer::Predict() {
         run, [this](PredictionRunner::Result& own) { JoinPredictions(own); });
     is_stopping_ = result.left_early;
     if (is_stopping_) return;
-    TellSkipped("predict", *parts_.predict, 0);
+    TellSkipped("predict", *parts_.predict);
     if (result.num_batches == 0) {
       throw Error(ErrorKind::kBadSpec,
                   "experiment.data.predict: has no batch; at least one sample "

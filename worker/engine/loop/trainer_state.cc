@@ -148,10 +148,9 @@ LoadReport LoadModel(Model& model, const std::vector<NamedTensor>& saved,
   }
   for (const auto& [name, ignored] : given) report.unexpected.push_back(name);
   if (strict && !report.fits()) {
-    throw Error(ErrorKind::kBadSpec,
-                "weights: " + report.Text() +
-                    "; " + std::string(strict_key) +
-                    ": false takes what fits");
+    throw Error(ErrorKind::kBadSpec, "weights: " + report.Text() + "; " +
+                                         std::string(strict_key) +
+                                         ": false takes what fits");
   }
   if (pairs.empty() && !own.empty()) {
     throw Error(ErrorKind::kBadSpec,
@@ -182,11 +181,12 @@ void Trainer::Begin() {
 }
 
 std::string Trainer::OwnState() const {
+  const Skipped skipped =
+      position_.batch == 0 ? Skipped{} : parts_.train->skipped();
   const nlohmann::ordered_json json = {
       {"meter", train_meter_.State()},
-      {"skipped", position_.batch == 0
-                      ? 0
-                      : skipped_before_ + parts_.train->skipped().samples},
+      {"skipped", skipped.samples},
+      {"skipped_of_round", skipped.of_round},
       {"runner", parts_.training_runner->State()}};
   std::vector<NamedTensor> tensors;
   for (const auto& [kind, generator] : Generators(environment_.device)) {
@@ -373,7 +373,8 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   const auto& ranks = json.at("ranks");
   if (before == now) {
     train_meter_.LoadState(ranks.at(rank).at("meter"));
-    skipped_before_ = ranks.at(rank).value("skipped", int64_t{0});
+    parts_.train->ContinueSkipped(
+        ShareSkipped(Json::array({ranks.at(rank)}), 0, 1));
     parts_.training_runner->LoadState(ranks.at(rank).at("runner"));
     for (const NamedTensor& each :
          Below(snapshot.state, OfRank(rank) + "generator.")) {
@@ -400,11 +401,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
     Json meters = Json::array();
     for (const auto& each : ranks) meters.push_back(each.at("meter"));
     train_meter_.LoadState(MergeMeters(meters, rank));
-    if (rank == 0) {
-      for (const auto& each : ranks) {
-        skipped_before_ += each.value("skipped", int64_t{0});
-      }
-    }
+    parts_.train->ContinueSkipped(ShareSkipped(ranks, rank, now.world_size));
   } else {
     train_meter_.Reset();
     seconds_before_ = data_wait_ = 0;

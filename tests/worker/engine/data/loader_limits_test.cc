@@ -46,8 +46,9 @@ LoaderOptions Skipping(int threads, bool replace) {
   return options;
 }
 
-std::vector<std::vector<int64_t>> Epoch(BatchSource& source, int64_t epoch,
-                                        int64_t first = 0) {
+std::vector<std::vector<int64_t>> InputsOfEpoch(BatchSource& source,
+                                                int64_t epoch,
+                                                int64_t first = 0) {
   std::vector<std::vector<int64_t>> batches;
   source.StartEpoch(epoch, first);
   Batch batch;
@@ -66,13 +67,14 @@ TEST(UnreadableTest, InTrainingTheNextSampleStandsIn) {
   const auto data = std::make_shared<Broken>(10, std::set<int64_t>{1, 2, 9});
   for (int threads : {0, 1, 4}) {
     auto loader = MakeLoader(data, Skipping(threads, true));
-    EXPECT_EQ(Epoch(*loader, 0), (Batches{{0, 3, 3, 3}, {4, 5, 6, 7}, {8, 0}}));
+    EXPECT_EQ(InputsOfEpoch(*loader, 0),
+              (Batches{{0, 3, 3, 3}, {4, 5, 6, 7}, {8, 0}}));
     EXPECT_EQ(loader->skipped().samples, 3);
     ASSERT_EQ(loader->skipped().problems.size(), 3u);
     EXPECT_EQ(loader->skipped().problems[2],
               "data: sample 9: images/9.png: byte 9: no PNG");
     // It goes on alike, and counts anew.
-    EXPECT_EQ(Epoch(*loader, 0, 2), (Batches{{8, 0}}));
+    EXPECT_EQ(InputsOfEpoch(*loader, 0, 2), (Batches{{8, 0}}));
     EXPECT_EQ(loader->skipped().samples, 1);
   }
 }
@@ -81,14 +83,14 @@ TEST(UnreadableTest, InTrainingStandInsAreTheSameOnAnyNumberOfRanks) {
   const auto data = std::make_shared<Broken>(24, std::set<int64_t>{3, 4, 20});
   LoaderOptions options = Skipping(0, true);
   options.shuffle = true;
-  const Batches whole = Epoch(*MakeLoader(data, options), 1);
+  const Batches whole = InputsOfEpoch(*MakeLoader(data, options), 1);
   for (int rank = 0; rank < 2; ++rank) {
     LoaderOptions own = options;
     own.batch_size = 2;
     own.world_size = 2;
     own.rank = rank;
     own.threads = 2;
-    const Batches mine = Epoch(*MakeLoader(data, own), 1);
+    const Batches mine = InputsOfEpoch(*MakeLoader(data, own), 1);
     ASSERT_EQ(mine.size(), whole.size());
     for (size_t step = 0; step < whole.size(); ++step) {
       for (size_t i = 0; i < 2; ++i) {
@@ -149,6 +151,64 @@ TEST(UnreadableTest, RoundsOfAnEndlessEpochAddUp) {
   EXPECT_TRUE(source->skipped().is_allowed);
   source->StartEpoch(0, 4);
   EXPECT_EQ(source->skipped().samples, 0);
+}
+
+// As a run does that goes on in mid-epoch.
+TEST(UnreadableTest, CountsOnFromWhatAnEarlierAttemptLeftOut) {
+  const auto data = std::make_shared<Broken>(12, std::set<int64_t>{1, 6, 10});
+  for (int threads : {0, 2}) {
+    LoaderOptions options = Skipping(threads, true);
+    for (int64_t allowed : {2, 3}) {
+      options.max_skipped = allowed;
+      auto loader = MakeLoader(data, options);
+      Batch batch;
+      loader->StartEpoch(0, 0);
+      ASSERT_TRUE(loader->Next(batch));
+      ASSERT_TRUE(loader->Next(batch));
+      const Skipped before = loader->skipped();
+      EXPECT_EQ(before.samples, 2);
+      auto resumed = MakeLoader(data, options);
+      resumed->StartEpoch(0, 2);
+      resumed->ContinueSkipped(before);
+      EXPECT_EQ(resumed->skipped().samples, 2);
+      EXPECT_TRUE(resumed->skipped().is_allowed);
+      if (allowed == 2) {
+        EXPECT_THROW(loader->Next(batch), Error);
+        EXPECT_THROW(resumed->Next(batch), Error);
+        continue;
+      }
+      EXPECT_TRUE(resumed->Next(batch));
+      EXPECT_EQ(resumed->skipped().samples, 3);
+      EXPECT_EQ(resumed->skipped().problems.size(), 3u);
+      // Another epoch begins at none.
+      resumed->StartEpoch(1, 0);
+      EXPECT_EQ(resumed->skipped().samples, 0);
+    }
+  }
+}
+
+TEST(UnreadableTest, EachRoundOfAnEndlessEpochHasItsOwnAllowance) {
+  const auto data = std::make_shared<Broken>(10, std::set<int64_t>{1, 9});
+  LoaderOptions options = Skipping(0, true);
+  options.max_skipped = 2;
+  auto source = RepeatForever(MakeLoader(data, options));
+  Batch batch;
+  source->StartEpoch(0, 0);
+  for (int i = 0; i < 5; ++i) ASSERT_TRUE(source->Next(batch));
+  const Skipped before = source->skipped();
+  EXPECT_EQ(before.samples, 3);
+  EXPECT_EQ(before.of_round, 1);
+  options.max_skipped = 1;
+  auto strict = RepeatForever(MakeLoader(data, options));
+  for (auto* each : {&source, &strict}) {
+    (*each)->StartEpoch(0, 5);
+    (*each)->ContinueSkipped(before);
+    EXPECT_EQ((*each)->skipped().samples, 3);
+  }
+  EXPECT_TRUE(source->Next(batch));
+  EXPECT_EQ(source->skipped().samples, 4);
+  EXPECT_EQ(source->skipped().of_round, 2);
+  EXPECT_THROW(strict->Next(batch), Error);
 }
 
 TEST(UnreadableTest, WhereNothingCanStandInItIsAnError) {

@@ -4,6 +4,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
@@ -202,6 +204,47 @@ TEST(DataPipelineTest, UnreadableSamplesAreCountedAndTold) {
   const std::string text = notices[0]["text"];
   EXPECT_NE(text.find("experiment.data.train: 3 samples"), std::string::npos);
   EXPECT_NE(text.find("sample 5: digit.png: broken"), std::string::npos);
+}
+
+// 40 samples in 5 batches, of which batches 1, 3 and 4 have a broken one.
+TEST(DataPipelineTest, UnreadableSamplesOfAnEarlierAttemptCount) {
+  const auto run = [](int64_t allowed, int64_t stop_at,
+                      const Snapshot* resumed) -> std::optional<Snapshot> {
+    Json json = SkippingExperiment("skip");
+    json["data"]["train"]["max_skipped"] = allowed;
+    const auto communicator = MakeSingleCommunicator();
+    CollectingSink sink;
+    Experiment experiment =
+        BuildExperiment(RegistryWithBroken(), json,
+                        {.environment = {.communicator = communicator.get(),
+                                         .events = &sink,
+                                         .output_dir = ""}});
+    Trainer& trainer = *experiment.trainer;
+    std::optional<Snapshot> snapshot;
+    trainer.on_step_boundary.Bind([&](TrainerContext& context) {
+      if (context.trainer->position().global_batch != stop_at) return;
+      snapshot = context.trainer->TakeSnapshot();
+      context.trainer->RequestStop();
+    });
+    trainer.on_epoch_finished.Bind([&](TrainerContext& context) {
+      EXPECT_EQ(*FindScore(context.scores, "train/skipped_samples"), 3.0);
+    });
+    if (resumed != nullptr) {
+      trainer.Restore(*resumed);
+      // Also where it is saved again before it goes on.
+      const Snapshot again = trainer.TakeSnapshot();
+      EXPECT_EQ(again.json.at("ranks").at(0).at("skipped"), 2);
+    } else {
+      trainer.Start();
+    }
+    trainer.Run();
+    return snapshot;
+  };
+  const std::optional<Snapshot> snapshot = run(3, 3, nullptr);
+  ASSERT_TRUE(snapshot);
+  run(3, -1, &*snapshot);
+  EXPECT_THROW(run(2, -1, &*snapshot), Error);
+  EXPECT_THROW(run(2, -1, nullptr), Error);
 }
 
 TEST(DataPipelineTest, UnreadableSamplesAreAnErrorByDefault) {

@@ -417,5 +417,18 @@ TEST(RegroupingTest, MetersOfAllRanksCountOnce) {
           {"name": "extra", "sum": 0.0, "samples": 0.0}])"));
 }
 
+TEST(RegroupingTest, RanksShareWhatWasLeftOut) {
+  const Json ranks =
+      Json::parse(R"([{"skipped": 4, "skipped_of_round": 1}, {"skipped": 3}])");
+  EXPECT_EQ(ShareSkipped(ranks, 0, 1).samples, 7);
+  EXPECT_EQ(ShareSkipped(ranks, 0, 1).of_round, 1);
+  int64_t sum = 0;
+  for (int rank = 0; rank < 3; ++rank) {
+    sum += ShareSkipped(ranks, rank, 3).samples;
+    EXPECT_LE(ShareSkipped(ranks, rank, 3).samples, 3);
+  }
+  EXPECT_EQ(sum, 7);
+}
+
 }  // namespace
 }  // namespace epochd::engine
