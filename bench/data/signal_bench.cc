@@ -6,6 +6,7 @@
 // Prints seconds of each round, one a line; run_signals.py compares them with
 // Python's packages and cat.
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <chrono>
 #include <cstdio>
@@ -35,6 +36,8 @@ void Time(int rounds, F work) {
 
 int Run(const std::vector<std::string>& words) {
   if (words.size() >= 4 && words[1] == "windows") {
+    // As a thread of a loader; the peer has one too.
+    at::set_num_threads(1);
     const int rounds = std::stoi(words.back());
     std::vector<std::pair<int64_t, int64_t>> windows;
     for (size_t i = 3; i + 1 < words.size(); ++i) {

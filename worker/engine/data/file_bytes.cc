@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <zlib.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -29,11 +30,14 @@ std::string ReadFileBytes(const std::string& path, int64_t max_bytes) {
     throw Error(ErrorKind::kBadSpec,
                 "file \"" + path + "\": " + std::strerror(errno));
   }
-  gzbuffer(file.get(), 1 << 18);
+  // Small files, such as headers, need no more than they hold.
+  const size_t least = std::clamp<size_t>(
+      static_cast<size_t>(status.st_size) + 1, 1 << 12, 1 << 18);
+  gzbuffer(file.get(), static_cast<unsigned>(least));
   std::string bytes;
   while (true) {
     const size_t old_size = bytes.size();
-    const size_t chunk = std::max<size_t>(1 << 18, old_size / 2);
+    const size_t chunk = std::max(least, old_size / 2);
     bytes.resize(old_size + chunk);
     const int got =
         gzread(file.get(), bytes.data() + old_size,
