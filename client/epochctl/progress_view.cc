@@ -62,6 +62,12 @@ void ProgressView::Add(const v1::Event& event) {
         line_.Print(EventText(event));
       }
       return;
+    case v1::Event::kMetrics:
+      // What task: test or validate is for; those of steps are many.
+      if (event.metrics().step() == 0) {
+        line_.Print(MetricsText(event.metrics().metrics()));
+      }
+      return;
     case v1::Event::kTrainingEnded:
       line_.Print(EventText(event));
       return;

@@ -47,6 +47,10 @@ class ProgressViewTest : public testing::Test {
       event.mutable_notice()->set_severity(v1::Notice::SEVERITY_WARNING);
       event.mutable_notice()->set_text("slow\x1b[2J disk");
       view.Add(event);
+      v1::MetricsLogged& metrics = *event.mutable_metrics();
+      (*metrics.mutable_metrics())["test/f1"] = 0.25;
+      metrics.set_step(7);
+      view.Add(event);
       view.Finish();
     }
     return out.str();
@@ -66,6 +70,15 @@ constexpr const char* kBar =
 
 TEST_F(ProgressViewTest, WritesALinePerEpochWhereThereIsNoTerminal) {
   EXPECT_EQ(Show(false), std::string(kState) + kBegan + kEpoch + kNotice);
+}
+
+TEST(ProgressViewTask, ShowsWhatATestMeasured) {
+  std::ostringstream out;
+  ProgressView view(out, terminal::Style(), [] { return absl::UnixEpoch(); });
+  v1::Event event;
+  (*event.mutable_metrics()->mutable_metrics())["test/f1"] = 0.25;
+  view.Add(event);
+  EXPECT_EQ(out.str(), "test/f1 0.2500\n");
 }
 
 TEST_F(ProgressViewTest, RedrawsOneBarOnATerminal) {
