@@ -52,10 +52,7 @@ int Run(const std::vector<std::string>& words) {
         const WfdbRecord record(words[2]);
         std::vector<int> all(record.signals().size());
         std::iota(all.begin(), all.end(), 0);
-        sum += record.Physical(from, to, all)
-                   .select(1, 0)
-                   .sum()
-                   .item<double>();
+        sum += record.Physical(from, to, all).select(1, 0).sum().item<double>();
       }
     });
     std::fprintf(stderr, "%g\n", sum / rounds);
