@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/expression/expression.h"
@@ -119,6 +120,16 @@ at::Tensor ApplyOne(Op op, const at::Tensor& x) {
     default:
       return at::sign(x);
   }
+}
+
+// ATen refuses numbers beyond the range of a tensor's type: they are infinite.
+double InRangeOf(const at::Tensor& like, double number) {
+  if (like.scalar_type() == at::kDouble) return number;
+  const double most = like.scalar_type() == at::kHalf
+                          ? 65504.0
+                          : double{std::numeric_limits<float>::max()};
+  if (!(std::abs(number) > most)) return number;
+  return std::copysign(std::numeric_limits<double>::infinity(), number);
 }
 
 // A number where a tensor is needed.
@@ -245,7 +256,7 @@ at::Tensor Expression::Evaluate(std::span<const at::Tensor> values,
     switch (NumOperands(step.op)) {
       case 0:
         stack.push_back(step.op == Op::kConstant
-                            ? Value{step.constant}
+                            ? Value{InRangeOf(like, step.constant)}
                             : Value{0.0, values[step.variable]});
         break;
       case 1:

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <string>
 #include <vector>
@@ -186,6 +187,22 @@ TEST(ExpressionTest, TakesOrRefusesAnyText) {
     }
   }
   EXPECT_GT(num_parsed, 200);
+}
+
+TEST(Expression, NumbersBeyondATensorsTypeAreInfinite) {
+  const at::Tensor x = at::full({2}, 0.5);
+  const std::vector<at::Tensor> values = {x};
+  const auto at_x = [&](const char* text) {
+    return Expression::Parse(text).Evaluate(values, x)[1].item<double>();
+  };
+  EXPECT_EQ(at_x("where(x < 1e73, 1/(x + 1.5), 0)"), 0.5);
+  EXPECT_EQ(at_x("max(x, -1e73)"), 0.5);
+  EXPECT_EQ(at_x("x*1e73"), std::numeric_limits<double>::infinity());
+  const std::vector<at::Tensor> doubles = {x.to(at::kDouble)};
+  EXPECT_EQ(Expression::Parse("x*1e73")
+                .Evaluate(doubles, doubles[0])[1]
+                .item<double>(),
+            0.5e73);
 }
 
 }  // namespace
