@@ -5,6 +5,7 @@
 // there.
 #include <ATen/ATen.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstdlib>
@@ -19,8 +20,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using epochd::engine::ChecksumPolicy;
   using epochd::engine::WfdbRecord;
   static const std::string folder = [] {
+    // In memory where that can be: each run writes two files.
+    const std::filesystem::path memory = "/dev/shm";
+    const bool has_memory = access(memory.c_str(), W_OK) == 0;
     std::string pattern =
-        (std::filesystem::temp_directory_path() / "wfdb-fuzz-XXXXXX").string();
+        ((has_memory ? memory : std::filesystem::temp_directory_path()) /
+         "wfdb-fuzz-XXXXXX")
+            .string();
     if (mkdtemp(pattern.data()) == nullptr) std::abort();
     // Empties it at the end of the process.
     static struct Remover {
@@ -62,8 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       }
       record.Digital(from, to, i);
     }
-    WfdbRecord(folder + "/r", ChecksumPolicy::kError)
-        .Physical(0, frames, {0});
+    WfdbRecord(folder + "/r", ChecksumPolicy::kError).Physical(0, frames, {0});
   } catch (const epochd::engine::Error&) {
     // Refused, as it may be; anything else that is thrown is a bug.
   }
