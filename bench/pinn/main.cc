@@ -82,7 +82,9 @@ int main(int argc, char** argv) {
   const auto communicator = engine::MakeSingleCommunicator();
   engine::Experiment experiment = engine::BuildExperiment(
       registry, ExperimentOf(epochs),
-      {.environment = {.communicator = communicator.get(), .events = &sink}});
+      {.environment = {.communicator = communicator.get(),
+                       .events = &sink,
+                       .output_dir = ""}});
   Clock::time_point began;
   Clock::time_point ended;
   std::clock_t cpu_began = 0;
