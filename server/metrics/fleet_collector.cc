@@ -262,7 +262,7 @@ void AddJobs(const control::Stats& stats,
                ? std::optional<double>(view.progress->samples_per_second)
                : std::nullopt;
   });
-  const auto of_epoch = [](absl::Duration job::Job::* member) {
+  const auto of_epoch = [](absl::Duration job::Job::*member) {
     return [member](const control::JobView& view) {
       // No epoch takes no time: none was told of.
       return view.job->epoch_time > absl::ZeroDuration()

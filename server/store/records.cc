@@ -180,8 +180,7 @@ absl::StatusOr<job::Job> DecodeJob(std::string_view record) {
   if (from->has_best()) to.best = Get(from->best());
   to.epoch = from->epoch();
   to.total_epochs = from->total_epochs();
-  to.epoch_time =
-      DurationOf(from->has_epoch_time_ns(), from->epoch_time_ns());
+  to.epoch_time = DurationOf(from->has_epoch_time_ns(), from->epoch_time_ns());
   to.data_wait = DurationOf(from->has_data_wait_ns(), from->data_wait_ns());
   to.last_sequence = from->last_sequence();
   for (const auto& checkpoint : from->checkpoints()) {

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       const auto signal = static_cast<int>(i);
       const int64_t count = file.num_samples(signal);
       file.Physical(signal, 0, std::min<int64_t>(count, 10000));
-      file.Digital(signal, count / 2, count / 2 + std::min<int64_t>(count / 2, 9));
+      file.Digital(signal, count / 2,
+                   count / 2 + std::min<int64_t>(count / 2, 9));
     }
     file.Annotations();
   } catch (const epochd::engine::Error&) {

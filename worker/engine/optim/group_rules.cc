@@ -18,9 +18,10 @@ bool KindFits(ParameterKind wanted, ParameterKind kind, int64_t dimensions) {
 bool RuleMatches(const GroupRule& rule, const NamedTensor& parameter,
                  ParameterKind kind) {
   const std::string& name = parameter.name;
-  return std::any_of(
-             rule.globs.begin(), rule.globs.end(),
-             [&](const std::string& glob) { return PatternFits(glob, name); }) ||
+  return std::any_of(rule.globs.begin(), rule.globs.end(),
+                     [&](const std::string& glob) {
+                       return PatternFits(glob, name);
+                     }) ||
          std::any_of(rule.expressions.begin(), rule.expressions.end(),
                      [&](const std::regex& expression) {
                        return std::regex_search(name, expression);
