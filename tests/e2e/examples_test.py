@@ -46,11 +46,28 @@ SHORT = {
         'experiment.lr_scheduler.t_max': 5,
         'checkpoints.every': '5 steps',
     },
+    'sr.yaml': {
+        'experiment.data.train.repeat': 12,
+        'experiment.data.train.patch_size': 48,
+        'experiment.trainer.epochs': 4,
+        'experiment.lr_scheduler.total_steps': 40,
+        'checkpoints.every': '4 steps',
+    },
+    'sr_gan.yaml': {
+        'experiment.data.train.repeat': 12,
+        'experiment.data.train.patch_size': 48,
+        'experiment.trainer.epochs': 4,
+        # DiscriminatorWarmup: done before the trainer is killed.
+        'experiment.hooks.1.batches': 2,
+        'checkpoints.every': '4 steps',
+    },
 }
 # What the best epoch of a short run must reach at least; chance is far below.
 LEARNT = {
     'digits.yaml': ('val/accuracy', 0.9),
     'ecg.yaml': ('val/f1', 0.6),
+    'sr.yaml': ('val/psnr', 20),
+    'sr_gan.yaml': ('val/psnr', 33),
 }
 # What it must come down to; it begins at 0.9 or so.
 SOLVED = {'burgers.yaml': ('val/relative_l2', 0.5)}
