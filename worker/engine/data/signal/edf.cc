@@ -150,11 +150,8 @@ void EdfFile::ParseHeader() {
   }
   sample_bytes_ = is_bdf ? 3 : 2;
   EdfFields fields(head, path_);
-  fields.Text(8);
-  patient_ = fields.Text(80);
-  recording_ = fields.Text(80);
-  start_date_ = fields.Text(8);
-  start_time_ = fields.Text(8);
+  // Version, patient, recording, date and time are of no use here.
+  fields.Text(8 + 80 + 80 + 8 + 8);
   header_bytes_ = fields.Whole(8, "the header's size", 256, 1 << 30);
   const std::string kind = fields.Text(44);
   num_records_ =
@@ -178,7 +175,7 @@ void EdfFile::ParseHeader() {
   told.Text(256);
   std::vector<EdfSignal> signals(count);
   for (EdfSignal& each : signals) each.label = told.Text(16);
-  for (EdfSignal& each : signals) each.transducer = told.Text(80);
+  told.Text(80 * count);  // transducers
   for (EdfSignal& each : signals) each.units = told.Text(8);
   for (EdfSignal& each : signals) {
     each.physical_min = told.Number(8, "a physical minimum");
@@ -193,7 +190,7 @@ void EdfFile::ParseHeader() {
   for (EdfSignal& each : signals) {
     each.digital_max = told.Whole(8, "a digital maximum", -kMost, kMost);
   }
-  for (EdfSignal& each : signals) each.prefilter = told.Text(80);
+  told.Text(80 * count);  // filters
   for (EdfSignal& each : signals) {
     each.samples_per_record =
         told.Whole(8, "the samples of a data record", 1, kMaxRecordBytes);
@@ -228,13 +225,6 @@ void EdfFile::ParseHeader() {
                          std::to_string(num_records_));
   }
   if (num_records_ < 0) num_records_ = available;
-}
-
-int EdfFile::FindSignal(const std::string& label) const {
-  for (size_t i = 0; i < signals_.size(); ++i) {
-    if (signals_[i].label == label) return static_cast<int>(i);
-  }
-  return -1;
 }
 
 double EdfFile::fs(int signal) const {

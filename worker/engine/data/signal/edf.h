@@ -17,9 +17,7 @@ namespace epochd::engine {
 
 struct EdfSignal {
   std::string label = {};
-  std::string transducer = {};
   std::string units = {};
-  std::string prefilter = {};
   double physical_min = 0;
   double physical_max = 0;
   int64_t digital_min = 0;
@@ -43,13 +41,8 @@ class EdfFile {
   explicit EdfFile(const std::string& path);
 
   const std::string& path() const { return path_; }
-  const std::string& patient() const { return patient_; }
-  const std::string& recording() const { return recording_; }
-  const std::string& start_date() const { return start_date_; }  // dd.mm.yy
-  const std::string& start_time() const { return start_time_; }  // hh.mm.ss
   // Those that hold samples.
   const std::vector<EdfSignal>& signals() const { return signals_; }
-  int FindSignal(const std::string& label) const;  // -1: there is none
   double fs(int signal) const;
   int64_t num_samples(int signal) const;
 
@@ -64,10 +57,6 @@ class EdfFile {
   void ParseHeader();
 
   std::string path_;
-  std::string patient_;
-  std::string recording_;
-  std::string start_date_;
-  std::string start_time_;
   std::vector<EdfSignal> signals_;
   std::vector<EdfSignal> annotation_signals_;
   int sample_bytes_ = 2;  // 3: BDF
