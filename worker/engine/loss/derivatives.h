@@ -11,8 +11,8 @@
 //
 //   const at::Tensor u = ...;                       // [n]
 //   const at::Tensor first = Gradient(u, points);   // [n, d]: u_t, u_x, ...
-//   const at::Tensor u_xx = Gradient(first.select(-1, 1), points).select(-1,
-//   1);
+//   const at::Tensor second = Gradient(first.select(-1, 1), points);
+//   const at::Tensor u_xx = second.select(-1, 1);
 #pragma once
 
 #include <ATen/core/Tensor.h>

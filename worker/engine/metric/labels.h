@@ -4,9 +4,9 @@
 //
 //   classes  each sample is of one of C classes: scores [B, C, ...] with
 //            classes [B, ...] or class probabilities [B, C, ...]
-//   labels   each sample has L labels, yes or no: scores and targets [B, L,
-//   ...]
-//            alike, or [B] for one label
+//   labels   each sample has L labels, yes or no:
+//            scores and targets [B, L, ...] alike,
+//            or [B] for one label
 //
 // Integer targets without the second dimension mean classes, others labels,
 // unless the task is said. Pure functions, any thread.
