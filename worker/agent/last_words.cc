@@ -39,7 +39,10 @@ std::string LastLogLine(const std::string& path) {
 
 std::string LastWords(const std::string& rank_dir) {
   std::string words = link::LastError(link::EventsPath(rank_dir));
-  if (words.empty()) words = LastLogLine(link::LogPath(rank_dir));
+  if (words.empty()) {
+    words = LastLogLine(link::LogPath(rank_dir));
+    if (!words.empty()) words = "its log ends with: " + words;
+  }
   // Cuts first: what the cut tears is made printable then.
   if (words.size() > kMaxWords) {
     words.resize(kMaxWords);

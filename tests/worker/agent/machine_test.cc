@@ -99,7 +99,7 @@ TEST(LastWords, PreferAnErrorToldOverTheLogAndArePrintable) {
   const TempDir dir;
   EXPECT_EQ(LastWords(dir.path()), "");
   Append(dir / "log", "first\nTraceback\r\n\x1b[31mboom\xff\n\n");
-  EXPECT_EQ(LastWords(dir.path()), "\\x1b[31mboom\\xff");
+  EXPECT_EQ(LastWords(dir.path()), "its log ends with: \\x1b[31mboom\\xff");
   Append(dir / "events.jsonl",
          "{\"type\":\"notice\",\"severity\":\"error\",\"text\":\"two\\nlines\"}"
          "\n");
