@@ -199,7 +199,7 @@ std::shared_ptr<Dataset> MakeSubset(const Params& params) {
   });
 }
 
-// The samples whose part is in [first, last], or is not (`inside` false).
+// The samples that are in `part`, or those that are not (`inside` false).
 std::vector<int64_t> RowsOf(const std::vector<int>& part_of, int part,
                             bool inside) {
   std::vector<int64_t> rows;
