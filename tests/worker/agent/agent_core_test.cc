@@ -413,7 +413,7 @@ TEST_F(Core, ANodeThatCannotLoadTheTrainerIsNotABadSpec) {
   EXPECT_EQ(Observed().reason, AttemptReason::kRankLost);
   EXPECT_THAT(Observed().message,
               HasSubstr("exit code 127 (this node cannot load the trainer): "
-                        "libtorch.so: cannot open"));
+                        "its log ends with: libtorch.so: cannot open"));
 }
 
 TEST_F(Core, EndsCompletedOnlyWhenEveryRankIsDone) {
