@@ -254,6 +254,7 @@ WfdbHeader ParseWfdbHeader(std::string_view text, const std::string& path) {
   WfdbHeader header;
   bool has_record_line = false;
   size_t num_segments = 0;
+  int64_t segment_frames = 0;
   size_t number = 0;
   while (!text.empty()) {
     const size_t newline = std::min(text.find('\n'), text.size());
@@ -274,7 +275,14 @@ WfdbHeader ParseWfdbHeader(std::string_view text, const std::string& path) {
         line.Fail("is one segment more than the " +
                   std::to_string(num_segments) + " that the first line tells");
       }
-      header.segments[num_segments++] = ParseSegmentLine(line);
+      const WfdbSegment segment = ParseSegmentLine(line);
+      segment_frames += segment.num_frames;
+      if (segment_frames > kMaxFrames) {
+        line.Fail("brings the segments to " + std::to_string(segment_frames) +
+                  " frames; at most " + std::to_string(kMaxFrames) +
+                  " are accepted");
+      }
+      header.segments[num_segments++] = segment;
     } else {
       if (header.signals.size() == header.num_signals) {
         line.Fail("is one signal more than the " +

@@ -100,6 +100,8 @@ TEST(WfdbHeader, RefusesNamingFileAndLine) {
       {"rec/1 1\na 1\nb 2\n", "line 3: is one segment more than the 1"},
       {"rec/2 1\na 1\n", "has 1 segments; 2 are told"},
       {"rec/1 1\na\n", "the segment's length is \"\""},
+      {"rec/2 1\n~ 281474976710656\n~ 1\n",
+       "line 3: brings the segments to 281474976710657 frames"},
       {"rec 1\na.dat\n", "line 2: has no format"},
       {"rec 1\na.dat 17\n", "the format is 17; one of 16, 24, 32, 61, 80"},
       {"rec 1\na.dat 0\n", "the format is 0"},
