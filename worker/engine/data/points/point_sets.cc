@@ -52,15 +52,20 @@ class Sets : public Dataset {
                  const SampleSeed& seed) const override {
     Batch batch;
     std::vector<int64_t> own;
+    std::vector<int64_t> repeats;
     for (const PointSet& set : sets_) {
       const int64_t count = Count(set);
       own.clear();
-      for (const int64_t index : indices) {
+      repeats.clear();
+      for (size_t place = 0; place < indices.size(); ++place) {
         for (int64_t i = 0; i < count; ++i) {
-          own.push_back((index * count + i) % set.dataset->Size());
+          own.push_back((indices[place] * count + i) % set.dataset->Size());
+          if (!seed.repeats.empty()) repeats.push_back(seed.repeats[place]);
         }
       }
-      for (const auto& [name, column] : set.dataset->GetBatch(own, seed)) {
+      SampleSeed own_seed = seed;
+      own_seed.repeats = repeats;
+      for (const auto& [name, column] : set.dataset->GetBatch(own, own_seed)) {
         std::string field = FieldOf(set.name, name);
         if (batch.Find(field) != nullptr) {
           throw Error(ErrorKind::kBadSpec,

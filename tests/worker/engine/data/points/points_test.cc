@@ -257,6 +257,31 @@ TEST(PointSetsTest, OneBatchHoldsAllSets) {
   EXPECT_FALSE(sets->Column("initial").defined());
 }
 
+// Gives the seed that it is read with.
+class SeedReader : public Dataset {
+ public:
+  int64_t Size() const override { return 6; }
+  Batch Get(int64_t /*index*/, const SampleSeed& seed) const override {
+    return {{"input", at::scalar_tensor(static_cast<int64_t>(seed.seed >> 1),
+                                        at::kLong)}};
+  }
+};
+
+TEST(PointSetsTest, RepeatsOfASampleHaveStreamsOfTheirOwn) {
+  const auto sets = MakePointSets({{"pairs", std::make_shared<SeedReader>(), 2},
+                                   {"single", std::make_shared<SeedReader>()}});
+  const std::vector<int64_t> indices = {1, 1, 2};
+  const std::vector<int64_t> repeats = {0, 1, 0};
+  const SampleSeed seed{.seed = 5, .epoch = 0, .repeats = repeats};
+  const Batch batch = sets->GetBatch(indices, seed);
+  for (size_t place = 0; place < indices.size(); ++place) {
+    const auto row = static_cast<int64_t>(place);
+    const auto wanted = static_cast<int64_t>(seed.Of(place).seed >> 1);
+    EXPECT_TRUE(batch.At("pairs")[row].eq(wanted).all().item<bool>()) << place;
+    EXPECT_EQ(batch.At("single")[row].item<int64_t>(), wanted) << place;
+  }
+}
+
 TEST(PointSetsTest, RefusesWhatIsNoSet) {
   EXPECT_THROW(MakePointSets({}), Error);
   const auto clash =
