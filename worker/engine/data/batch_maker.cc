@@ -84,7 +84,7 @@ Batch BatchMaker::Collate(const std::vector<Batch>& samples) const {
                         std::to_string(i) + " has shape " +
                         c10::str(sample.sizes()) + ", the first " +
                         c10::str(first.sizes()) +
-                        "; with collate: pad they may differ in the last "
+                        "; with pad_batches they may differ in the last "
                         "dimension alone");
       }
       const int64_t length = sample.size(-1);

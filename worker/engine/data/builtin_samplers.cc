@@ -105,12 +105,11 @@ std::shared_ptr<Sampler> MakeBalanced(const Params& params) {
 }
 
 Component Bucket() {
-  Component bucket{.kind = "sampler",
-                   .name = "BucketSampler",
-                   .aliases = {"BucketBatchSampler"},
-                   .help =
-                       "Batches of samples of like lengths; with collate: "
-                       "pad."};
+  Component bucket{
+      .kind = "sampler",
+      .name = "BucketSampler",
+      .aliases = {"BucketBatchSampler"},
+      .help = "Batches of samples of like lengths; with pad_batches."};
   bucket.parameters = {{.name = "field",
                         .type = "string",
                         .default_value = "length",
