@@ -185,7 +185,8 @@ std::shared_ptr<Transform> MakeColorJitter(const Params& params) {
   const auto factor = [&](const char* name) -> std::optional<Range> {
     if (!params.Has(name)) return std::nullopt;
     const Range range = RangeOf(params, name, [](double value) {
-      return Range{std::max(0.0, 1 - value), 1 + value};
+      return value < 0 ? Range{value, value}
+                       : Range{std::max(0.0, 1 - value), 1 + value};
     });
     if (range.low < 0) params.Fail(name, "must not be below 0");
     return range;

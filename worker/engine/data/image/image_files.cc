@@ -57,7 +57,10 @@ std::vector<std::string> ListImages(const ImageFileOptions& options) {
     std::error_code ignored;
     const fs::path& path = entries->path();
     const std::string below = path.lexically_relative(root);
-    if (!entries->is_regular_file(ignored)) continue;
+    // A link that leads nowhere is an image that cannot be read.
+    const bool is_dead_link =
+        entries->is_symlink(ignored) && !entries->exists(ignored);
+    if (!is_dead_link && !entries->is_regular_file(ignored)) continue;
     const std::string extension = LowerExtension(path);
     const bool is_read = IsOneOf(extension, {".png", ".jpg", ".jpeg"});
     const bool is_other =

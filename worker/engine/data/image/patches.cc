@@ -9,10 +9,21 @@
 #include "worker/engine/data/random.h"
 
 namespace epochd::engine {
+namespace {
+
+constexpr int64_t kMostSamples = int64_t{1} << 30;
+
+}  // namespace
 
 PatchPlan::PatchPlan(const PatchOptions& options, int64_t images,
                      const SizeOf& size_of)
     : options_(options), images_(images) {
+  if (options_.repeat > kMostSamples / std::max<int64_t>(images, 1)) {
+    throw Error(ErrorKind::kBadSpec,
+                "repeat: is " + std::to_string(options_.repeat) + " for " +
+                    std::to_string(images) + " images; at most " +
+                    std::to_string(kMostSamples) + " samples are accepted");
+  }
   if (options_.kind != PatchKind::kGrid) return;
   first_.push_back(0);
   for (int64_t i = 0; i < images; ++i) {

@@ -303,6 +303,10 @@ TEST(Augment, SaysWhatDoesNotFit) {
                      {{"input", at::zeros({4, 8, 8})}})
                 .find("1 or 3 channels"),
             std::string::npos);
+  EXPECT_NE(error_of(R"({"type": "ColorJitter", "brightness": -2.0})",
+                     {{"input", image}})
+                .find("must not be below 0"),
+            std::string::npos);
   EXPECT_NE(error_of(R"({"type": "RandomRotation", "degrees": 5,
                         "fill": [1.0, 2.0]})",
                      {{"input", image}})

@@ -103,6 +103,19 @@ TEST(ImageFiles, GivesBytesWhenAskedToAndChoosesFiles) {
                         Recorded("decode/rgb.png/grey")));
 }
 
+TEST(ImageFiles, LinkThatLeadsNowhereIsAnImageThatCannotBeRead) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "a.png");
+  std::filesystem::create_symlink(folder.path() + "/gone",
+                                  folder.path() + "/b.png");
+  const std::string error = ErrorOf([&] {
+    const auto data = BuildDataset(Json("ImageFiles", folder.path()));
+    ASSERT_EQ(data->Size(), 2);
+    data->Get(1, kSeed);
+  });
+  EXPECT_NE(error.find("b.png"), std::string::npos) << error;
+}
+
 TEST(ImageFiles, RandomPatchesDependOnSeedEpochAndIndexAlone) {
   const TempFolder folder;
   folder.Copy("rgb.png", "a.png");
@@ -289,6 +302,9 @@ TEST(DegradedImages, RefusesWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(error_of(R"("patch_size": 50)").find("a.png"), std::string::npos);
   EXPECT_NE(error_of(R"("repeat": 2)").find("repeat"), std::string::npos);
+  EXPECT_NE(error_of(R"("patch_size": 16, "repeat": 1000000000000000)")
+                .find("repeat: is 1000000000000000"),
+            std::string::npos);
   EXPECT_NE(error_of(R"("mode": "rgb", "max_pixels": 100)").find("62x49"),
             std::string::npos);
 }
