@@ -175,6 +175,13 @@ std::vector<NamedTensor> ReadTensors(const std::string& path,
   if (num_bytes < 8) RefuseTensors(path, "shorter than a header");
   std::array<uint8_t, 8> prefix;
   read(0, std::span<uint8_t>(prefix));
+  // A zip archive, as torch.save writes, or a pickle, as it did before.
+  if ((prefix[0] == 'P' && prefix[1] == 'K') ||
+      (prefix[0] == 0x80 && prefix[1] <= 5 && prefix[7] != 0)) {
+    RefuseTensors(path,
+                  "no safetensors file, but one of torch.save or alike; "
+                  "safetensors.torch.save_file writes what is read");
+  }
   uint64_t length = 0;
   for (int i = 0; i < 8; ++i) length |= uint64_t{prefix[i]} << (8 * i);
   if (length > kMaxHeaderBytes || length > num_bytes - 8) {

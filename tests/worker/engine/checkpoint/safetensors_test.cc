@@ -115,5 +115,22 @@ TEST(SafetensorsTest, RefusesAHeaderLongerThanTheFile) {
   EXPECT_THROW(ReadSafetensors(path), Error);
 }
 
+TEST(SafetensorsTest, KnowsWhatTorchSaveWrites) {
+  const TempFolder folder;
+  const std::string path = folder / "a.pt";
+  const std::string zip("PK\3\4\0\0\10\10", 8);
+  const std::string pickle = "\200\2\212\12l\374\234F";
+  for (const std::string& start : {zip, pickle}) {
+    std::ofstream(path, std::ios::binary) << start << std::string(99, 'x');
+    try {
+      ReadSafetensors(path);
+      ADD_FAILURE();
+    } catch (const Error& error) {
+      EXPECT_NE(std::string(error.what()).find("torch.save"), std::string::npos)
+          << error.what();
+    }
+  }
+}
+
 }  // namespace
 }  // namespace epochd::engine
