@@ -48,6 +48,10 @@ at::Tensor Criterion::ComputeTerm(const Term& term, const Batch& batch) {
     throw;
   } catch (const c10::Error& error) {
     ThrowExplained(error, "loss " + term.name, batch, nullptr);
+  } catch (const Error& error) {
+    const std::string message = error.what();
+    if (message.starts_with("loss ")) throw;
+    throw Error(error.kind(), "loss " + term.name + ": " + message);
   }
 }
 

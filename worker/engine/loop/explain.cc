@@ -62,6 +62,11 @@ void ThrowExplained(const c10::Error& error, const std::string& part,
   if (model != nullptr) {
     const std::string parameter = ParameterIn(message, *model);
     if (!parameter.empty()) text += "; it is about " + parameter;
+    if (message.find("does not require grad") != std::string::npos) {
+      text +=
+          "; the loss depends on no parameter that is trained: are all of "
+          "them frozen?";
+    }
   }
   throw Error(ErrorKind::kTraining,
               text + "; the batch has " + DescribeFields(batch));

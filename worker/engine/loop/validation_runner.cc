@@ -4,9 +4,27 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include "worker/engine/core/error.h"
 #include "worker/engine/loop/explain.h"
 
 namespace epochd::engine {
+namespace {
+
+// Errors say which metric it was.
+void UpdateMetric(Metric& metric, const Batch& batch) {
+  const std::string part = "metric " + metric.name();
+  try {
+    metric.Update(batch);
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    ThrowExplained(error, part, batch, nullptr);
+  } catch (const Error& error) {
+    throw Error(error.kind(), part + ": " + error.what());
+  }
+}
+
+}  // namespace
 
 bool ValidationRunner::RunEpoch(EpochRun& run) {
   RunnerContext context{.phase = run.phase,
@@ -38,7 +56,7 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
       context.loss = run.criterion.Compute(batch, &context.losses);
     }
     AddLosses(context.loss, context.losses, context.samples, run.meter);
-    for (const auto& metric : run.metrics) metric->Update(batch);
+    for (const auto& metric : run.metrics) UpdateMetric(*metric, batch);
     on_post_step.Fire(context);
     AddMetrics(context.metrics, context.samples, run.meter);
     run.num_samples += context.samples;

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
 
 namespace epochd::engine {
 namespace {
@@ -51,6 +52,30 @@ TEST(TrainingRunnerTest, AccumulatedBatchesEqualOneLargeBatch) {
   };
   // 1437 samples: both see the same 1408 of them.
   EXPECT_TRUE(at::allclose(train(128, 1), train(64, 2), 1e-5, 1e-6));
+}
+
+TEST(TrainingRunnerTest, ErrorsNameTheLossTheMetricAndWhatIsFrozen) {
+  const auto error_of = [](const Json& json) -> std::string {
+    try {
+      TestRun run(json);
+      run.trainer().Start();
+      run.trainer().Run();
+    } catch (const Error& error) {
+      return error.what();
+    }
+    return "";
+  };
+  Json json = Plain(1);
+  json["loss"]["output"] = "fake";
+  EXPECT_EQ(error_of(json).find("loss cross_entropy: batch field \"fake\""), 0u)
+      << error_of(json);
+  json = Plain(1);
+  json["metrics"] = {{{"type", "PSNR"}}};
+  json.erase("monitor");
+  EXPECT_EQ(error_of(json).find("metric psnr: "), 0u) << error_of(json);
+  json = Plain(1);
+  json["model"]["freeze"] = {"net"};
+  EXPECT_NE(error_of(json).find("frozen"), std::string::npos) << error_of(json);
 }
 
 TEST(TrainingRunnerTest, SkipsBatchesThatAHookLeavesOut) {
