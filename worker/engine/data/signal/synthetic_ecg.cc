@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/signal/synthetic_ecg.h"
 
+#include <algorithm>
 #include <array>
 #include <filesystem>
 #include <fstream>
@@ -94,7 +95,8 @@ void SyntheticEcg::Prepare() {
     throw Error(ErrorKind::kBadSpec,
                 "experiment.data_module.folder: \"" + options_.folder +
                     "\" holds records of other options (" +
-                    found.substr(0, 200) + "); another folder is needed");
+                    found.substr(0, std::min<size_t>(found.find('\n'), 200)) +
+                    "); another folder is needed");
   }
   fs::create_directories(folder, error);
   if (error) {
