@@ -137,6 +137,11 @@ std::string EventText(const v1::Event& event) {
     case v1::Event::kCheckpointSaved:
       return CheckpointText(event.checkpoint_saved().checkpoint());
     case v1::Event::kTrainingEnded:
+      // What fails does not say after how many epochs.
+      if (event.training_ended().outcome() ==
+          v1::TrainingEnded::OUTCOME_FAILED) {
+        return WithMessage("training failed", event.training_ended().message());
+      }
       return WithMessage("training ended after epoch " +
                              std::to_string(event.training_ended().epochs()),
                          event.training_ended().message());

@@ -59,6 +59,8 @@ TEST(EventText, SaysEachKindInOneLine) {
                 "checkpoint_saved", "checkpoint removed /x"},
            Case{"training_ended {epochs: 4 message: 'enough'}",
                 "training_ended", "training ended after epoch 4: enough"},
+           Case{"training_ended {outcome: OUTCOME_FAILED message: 'NaN'}",
+                "training_ended", "training failed: NaN"},
            Case{"notice {rank: 1 text: 'a\\033b'}", "notice",
                 "rank 1: a\\x1bb"},
            Case{"progress {epoch: 1}", "progress", ""},
