@@ -359,9 +359,9 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
                      "experiment's by default"},
             {.name = "mode",
              .type = "string",
-             .default_value = "min",
              .choices = {"min", "max"},
-             .help = "what is best of `monitor`"},
+             .help = "what is best of `monitor`; as it says itself by "
+                     "default"},
             {.name = "save_last",
              .type = "bool",
              .default_value = true,
@@ -398,7 +398,9 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
         options.keep_last = params.Int("keep_last");
         options.keep_best = params.Int("keep_best");
         options.monitor = params.OptionalString("monitor").value_or("");
-        options.higher_is_better = params.String("mode") == "max";
+        options.higher_is_better = params.Has("mode")
+                                       ? params.String("mode") == "max"
+                                       : params.IsBetterHigher(options.monitor);
         options.save_last = params.Bool("save_last");
         options.save_on_exception = params.Bool("save_on_exception");
         options.asynchronous = params.Bool("asynchronous");

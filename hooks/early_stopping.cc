@@ -221,8 +221,9 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
   if (params.Has("mode") && options.metric.empty()) {
     params.Fail("mode", "only with `metric`; experiment.monitor has its own");
   }
-  rule.higher_is_better =
-      params.OptionalString("mode").value_or("min") == "max";
+  rule.higher_is_better = params.Has("mode")
+                              ? params.String("mode") == "max"
+                              : params.IsBetterHigher(options.metric);
   options.min_epochs = params.Int("min_epochs");
   options.strict = params.Bool("strict");
   options.restore_best = params.Bool("restore_best");
@@ -276,7 +277,8 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                 {.name = "mode",
                  .type = "string",
                  .choices = {"min", "max"},
-                 .help = "which way `metric` gets better; min by default"},
+                 .help = "which way `metric` gets better; as it says itself by "
+                         "default"},
                 {.name = "every",
                  .type = "every",
                  .default_value = "1 epoch",

@@ -263,6 +263,23 @@ Json RestoringExperiment(int epochs) {
   return json;
 }
 
+// Accuracy rises at first: taken for a loss, the first epoch would be the best.
+TEST(EarlyStoppingTest, KnowsByItsMetricWhichWayIsBetter) {
+  const auto epochs = [](const char* mode) {
+    Json json = engine::DigitsExperiment(3);
+    Json hook = {{"type", "EarlyStopping"},
+                 {"rule", "lightning"},
+                 {"patience", 1},
+                 {"metric", "val/accuracy"}};
+    if (mode != nullptr) hook["mode"] = mode;
+    json["hooks"] = Json::array({hook});
+    engine::TestRun run(json);
+    return Follow(run).weights.size();
+  };
+  EXPECT_EQ(epochs(nullptr), 3u);
+  EXPECT_LT(epochs("min"), 3u);
+}
+
 TEST(EarlyStoppingTest, RestoresTheBestWeightsAtTheEnd) {
   engine::TestRun run(RestoringExperiment(12));
   engine::Scores last;

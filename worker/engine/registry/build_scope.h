@@ -73,6 +73,13 @@ class BuildScope {
     if (notices_) notices_(severity, text);
   }
 
+  // Tells whether more is better of a score; empty: of the monitored one.
+  using Direction = std::function<bool(const std::string& score)>;
+  void SetDirection(Direction direction) { direction_ = std::move(direction); }
+  bool IsBetterHigher(const std::string& score) const {
+    return direction_ && direction_(score);
+  }
+
   // The component and the completed parameters of `value`, references
   // followed.
   struct Resolved {
@@ -103,6 +110,7 @@ class BuildScope {
   std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
   OptimizerWrap optimizer_wrap_;
   NoticeFunction notices_;
+  Direction direction_;
 };
 
 // The name in "${ref:name}"; empty: no reference.

@@ -468,8 +468,14 @@ Experiment Builder::Build() {
            "this runner has losses of its own; a TrainingRunner is accepted");
   }
   ScaleRatesOf(parts);
-  if (experiment.task == "train") parts.schedules = MakeSchedules();
   parts.monitor = MakeMonitor(parts);
+  scope_.SetDirection([monitor = parts.monitor,
+                       metrics = parts.metrics](const std::string& score) {
+    return score.empty() || score == monitor.metric
+               ? monitor.higher_is_better
+               : IsBetterHigher(score, metrics);
+  });
+  if (experiment.task == "train") parts.schedules = MakeSchedules();
 
   experiment.trainer =
       std::make_unique<Trainer>(std::move(parts), options_.environment);

@@ -124,6 +124,10 @@ std::optional<std::string> Params::OptionalString(std::string_view name) const {
   return String(name);
 }
 
+bool Params::IsBetterHigher(const std::string& score) const {
+  return scope_.IsBetterHigher(score);
+}
+
 const std::vector<NamedTensor>& Params::OptimizerTargets() const {
   return scope_.OptimizerTargets(path_);
 }

@@ -73,6 +73,9 @@ class Params {
     return made;
   }
 
+  // Whether more is better of `score` (empty: of the monitored one), as
+  // experiment.monitor or the metric that gives it says; false: nobody says.
+  bool IsBetterHigher(const std::string& score) const;
   // What an optimizer that is being built updates.
   const std::vector<NamedTensor>& OptimizerTargets() const;
   // The optimizer that was built, with what the experiment puts around it.

@@ -177,14 +177,15 @@ Made MakePlateau(const Params& params) {
   if (schedule.unit != ScheduleUnit::kEpoch || schedule.convert_to_batches) {
     params.Fail("by", "it looks at scores of epochs; epoch is accepted");
   }
-  const std::string mode = params.String("mode");
   PlateauScheduler::Options options;
   options.setting = schedule.setting;
   options.begin = schedule.begin;
   options.end = schedule.end;
   options.monitor = params.OptionalString("monitor").value_or("");
   options.is_strict = params.Bool("strict");
-  options.maximize = mode == "max" || mode == "greater";
+  const std::string mode = params.OptionalString("mode").value_or("");
+  options.maximize = mode.empty() ? params.IsBetterHigher(options.monitor)
+                                  : mode == "max" || mode == "greater";
   options.factor = params.Float("factor");
   if (options.factor >= 1.0) {
     params.Fail("factor",

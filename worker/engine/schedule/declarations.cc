@@ -302,9 +302,12 @@ Component PlateauComponent() {
        Flag("strict", true,
             "whether a metric that is not measured is an error; otherwise a "
             "warning, and the value stays"),
-       Aliased(Choice("mode", "min", {"min", "max", "less", "greater"},
-                      "whether a smaller or a greater value is better"),
-               {"rule"}),
+       Parameter{.name = "mode",
+                 .type = "string",
+                 .choices = {"min", "max", "less", "greater"},
+                 .aliases = {"rule"},
+                 .help = "whether a smaller or a greater value is better; as "
+                         "the metric says by default"},
        Number("factor", 0.1, "factor of the value, below 1"),
        Parameter{.name = "patience",
                  .type = "int",

@@ -110,6 +110,28 @@ TEST(OptimizationTest, Case30ValidatesOnTrainingDataWhereThereAreNoOthers) {
             "data.val; measured on data.train");
 }
 
+// Accuracy rises from epoch to epoch: taken for a loss it would cut the rate.
+TEST(OptimizationTest, APlateauKnowsByItsMetricWhichWayIsBetter) {
+  const auto last_rate = [](Json scheduler) {
+    Json json = DigitsExperiment(3);
+    scheduler["type"] = "ReduceOnPlateau";
+    scheduler["patience"] = 0;
+    json["lr_scheduler"] = scheduler;
+    TestRun run(json);
+    run.trainer().Start();
+    EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
+    return run.trainer().training_runner().Optimizers().front().second->lr();
+  };
+  const Json accuracy = {{"monitor", "val/accuracy"}};
+  Json told = accuracy;
+  told["mode"] = "max";
+  EXPECT_EQ(last_rate(accuracy), last_rate(told));
+  told["mode"] = "min";
+  EXPECT_GT(last_rate(accuracy), last_rate(told));
+  // The monitored one's own direction.
+  EXPECT_EQ(last_rate(Json::object()), last_rate(accuracy));
+}
+
 TEST(OptimizationTest, ChainedSchedulersByBatchAndEpoch) {
   Json json = DigitsExperiment(2);
   json["lr_scheduler"] = {
