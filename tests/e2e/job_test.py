@@ -85,8 +85,9 @@ class JobTest(unittest.TestCase):
         self.cluster.wait_state(one, 'JOB_STATE_RUNNING')
         gang = self.cluster.submit(self.cluster.write(
             'gang.yaml', e2e.digits(replicas=2, epochs=2)))
-        self.assertEqual(self.cluster.job(gang)['reason'],
-                         'JOB_REASON_NO_FREE_DEVICES')
+        # Both workers may not have registered yet.
+        e2e.wait_for(lambda: self.cluster.job(gang)['reason'] ==
+                     'JOB_REASON_NO_FREE_DEVICES', 'a wait for devices')
         self.cluster.epochctl('job', 'cancel', one)
         done = self.cluster.wait_state(gang, 'JOB_STATE_SUCCEEDED')
         workers = {rank['worker'] for rank in done['attempts'][0]['ranks']}
