@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
 
 #include "worker/engine/core/error.h"
 
@@ -14,12 +13,6 @@ namespace {
 
 [[noreturn]] void Refuse(const std::string& problem) {
   throw Error(ErrorKind::kBadSpec, "batch augment: " + problem);
-}
-
-double DrawNormal(Random& random) {
-  // Box and Muller.
-  const double radius = std::sqrt(-2.0 * std::log(1.0 - random.Uniform()));
-  return radius * std::cos(2.0 * std::numbers::pi * random.Uniform());
 }
 
 // The logarithm of a draw from Gamma(shape, 1): small shapes give what is no
@@ -32,7 +25,7 @@ double DrawLogGamma(double shape, Random& random) {
   const double d = shape - 1.0 / 3.0;
   const double c = 1.0 / std::sqrt(9.0 * d);
   while (true) {
-    const double x = DrawNormal(random);
+    const double x = random.Normal();
     const double v = std::pow(1.0 + c * x, 3);
     if (v <= 0) continue;
     const double u = 1.0 - random.Uniform();

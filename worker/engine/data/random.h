@@ -5,8 +5,10 @@
 // on every machine, unlike <random>'s distributions.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 #include <initializer_list>
+#include <numbers>
 #include <utility>
 #include <vector>
 
@@ -35,6 +37,11 @@ class Random {
       draw = Next();
     } while (draw >= limit);
     return draw % bound;
+  }
+  // Standard normal, by Box and Muller: two draws.
+  double Normal() {
+    const double radius = std::sqrt(-2 * std::log(1 - Uniform()));
+    return radius * std::cos(2 * std::numbers::pi * Uniform());
   }
   // Shuffles in place (Fisher-Yates).
   template <class T>

@@ -54,11 +54,6 @@ bool Happens(double probability, Random& random) {
 
 }  // namespace
 
-double Normal(Random& random) {
-  const double radius = std::sqrt(-2 * std::log(1 - random.Uniform()));
-  return radius * std::cos(2 * std::numbers::pi * random.Uniform());
-}
-
 at::Tensor LeadAmplitudes(const at::Tensor& signal, double fs) {
   const int64_t size = signal.size(-1);
   const int64_t half =
@@ -141,7 +136,7 @@ void BaselineWander::Apply(Batch& sample, Random& random) const {
     }
     if (has_noise) {
       for (int64_t i = 0; i < size; ++i) {
-        x[i] += static_cast<float>(noise * Normal(random));
+        x[i] += static_cast<float>(noise * random.Normal());
       }
     }
   }
@@ -158,7 +153,7 @@ void SignalNoise::Apply(Batch& sample, Random& random) const {
         std_ * (is_relative_ ? stds.const_data_ptr<float>()[lead] : 1.0);
     float* x = signal.mutable_data_ptr<float>() + lead * signal.size(1);
     for (int64_t i = 0; i < signal.size(1); ++i) {
-      x[i] += static_cast<float>(scale * Normal(random));
+      x[i] += static_cast<float>(scale * random.Normal());
     }
   }
   sample.Set(field_, signal);
@@ -228,7 +223,7 @@ void StretchCompress::Apply(Batch& sample, Random& random) const {
   const at::Tensor signal = Signal(sample, field_, "StretchCompress");
   if (!Happens(probability_, random)) return;
   const double sign = random.Below(2) == 0 ? -1 : 1;
-  const double drawn = ratio_ + 0.382 * ratio_ * Normal(random);
+  const double drawn = ratio_ + 0.382 * ratio_ * random.Normal();
   const double ratio = sign * std::clamp(drawn, 0.0, 2 * ratio_);
   sample.Set(field_, Stretch(signal, ratio));
   for (const std::string& field : also_) {
@@ -332,7 +327,7 @@ void Renormalize::Apply(Batch& sample, Random& random) const {
   const bool acts = Happens(options_.probability, random);
   const auto draw = [&](double least, double most) {
     const double middle = (least + most) / 2;
-    return middle + 0.3 * (most - middle) * Normal(random);
+    return middle + 0.3 * (most - middle) * random.Normal();
   };
   if (!options_.per_lead) {
     const double mean = draw(options_.min_mean, options_.max_mean);

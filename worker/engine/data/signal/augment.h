@@ -16,9 +16,6 @@
 
 namespace epochd::engine {
 
-// Standard normal values (Box-Muller).
-double Normal(Random& random);
-
 // Greatest peak-to-peak value of each lead within windows of 0.2 s that
 // overlap by half, float64 [leads]; torch_ecg's get_ampl.
 at::Tensor LeadAmplitudes(const at::Tensor& signal, double fs);

@@ -6,8 +6,6 @@
 #include <numbers>
 #include <utility>
 
-#include "worker/engine/data/signal/augment.h"
-
 namespace epochd::engine {
 namespace {
 
@@ -70,9 +68,9 @@ std::vector<std::pair<double, bool>> Beats(EcgRhythm rhythm, double seconds,
     double length =
         mean *
         (1 + 0.025 * std::sin(2 * kPi * breath * time + phase) +
-         0.015 * std::sin(2 * kPi * mayer * time) + 0.01 * Normal(random));
+         0.015 * std::sin(2 * kPi * mayer * time) + 0.01 * random.Normal());
     if (rhythm == EcgRhythm::kFibrillation) {
-      length = mean * std::exp(spread * Normal(random) - spread * spread / 2);
+      length = mean * std::exp(spread * random.Normal() - spread * spread / 2);
       length = std::max(length, 0.28);
     } else if (rhythm == EcgRhythm::kBigeminy) {
       length *= is_early ? 1.38 : 0.62;
@@ -152,16 +150,16 @@ std::string EcgRhythmName(EcgRhythm rhythm) {
 EcgPatient DrawEcgPatient(int leads, Random& random) {
   EcgPatient patient;
   for (size_t i = 0; i < 5; ++i) {
-    patient.angle[i] = kAngle[i] * (1 + 0.08 * Normal(random));
-    patient.height[i] = kHeight[i] * std::exp(0.25 * Normal(random));
-    patient.width[i] = kWidth[i] * std::exp(0.12 * Normal(random));
+    patient.angle[i] = kAngle[i] * (1 + 0.08 * random.Normal());
+    patient.height[i] = kHeight[i] * std::exp(0.25 * random.Normal());
+    patient.width[i] = kWidth[i] * std::exp(0.12 * random.Normal());
   }
   for (int lead = 0; lead < leads; ++lead) {
     std::array<double, 5> factors{};
     // The heart's axis: all waves of a lead together, then each by itself.
     const double size = Within(0.5, 1.2, random);
     for (double& factor : factors) {
-      factor = size * (1 + 0.25 * Normal(random));
+      factor = size * (1 + 0.25 * random.Normal());
     }
     patient.leads.push_back(factors);
   }
@@ -223,13 +221,13 @@ Ecg MakeEcg(const EcgPatient& patient, const EcgOptions& options,
     const double time = static_cast<double>(i) / options.fs;
     // The flutter's rate wanders.
     flutter_phase +=
-        2 * kPi * flutter / options.fs * (1 + 0.3 * Normal(random));
+        2 * kPi * flutter / options.fs * (1 + 0.3 * random.Normal());
     for (size_t lead = 0; lead < leads; ++lead) {
       const double slow =
           options.wander * std::sin(2 * kPi * breath * time + phases[lead]);
       const double fast = flutter_size * std::sin(flutter_phase + phases[lead]);
       ecg.leads[lead].push_back(static_cast<float>(
-          z[lead] * kScale + slow + fast + options.noise * Normal(random)));
+          z[lead] * kScale + slow + fast + options.noise * random.Normal()));
     }
   }
   return ecg;
