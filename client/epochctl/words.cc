@@ -70,7 +70,9 @@ terminal::Cell StateCell(v1::JobState state) {
 terminal::Cell StateCell(v1::WorkerState state) {
   Color color = Color::kYellow;
   if (state == v1::WORKER_STATE_READY) color = Color::kGreen;
-  if (state == v1::WORKER_STATE_LOST) color = Color::kRed;
+  if (state == v1::WORKER_STATE_LOST || state == v1::WORKER_STATE_NOT_READY) {
+    color = Color::kRed;
+  }
   return {Word(state), color};
 }
 

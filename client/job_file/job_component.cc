@@ -95,7 +95,8 @@ Component Restart() {
        .default_value = Json{"worker_lost", "rank_lost", "hang", "oom_host"},
        .choices = {"worker_lost", "rank_lost", "hang", "oom_host",
                    "start_failed", "training_failed"},
-       .help = "failures that are restarted"},
+       .help = "failures that are restarted; a start that a worker fails is "
+               "made elsewhere in any case, at most 5 times in a row"},
       {.name = "backoff",
        .type = "duration",
        .default_value = "1s",

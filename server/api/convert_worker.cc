@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "server/api/convert_worker.h"
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +23,13 @@ constexpr int kMaxObserved = 4096;
 // Of one attempt; what comes beyond says nothing new.
 constexpr int kMaxProblems = 16;
 constexpr size_t kMaxProblemBytes = 1024;
+
+// The beginning of a text, without half a character at its end.
+std::string Shortened(const std::string& text) {
+  size_t size = std::min(text.size(), kMaxProblemBytes);
+  while (size > 0 && size < text.size() && (text[size] & 0xC0) == 0x80) --size;
+  return text.substr(0, size);
+}
 
 v1::Device ToProto(const fleet::Device& device) {
   v1::Device out;
@@ -79,7 +87,7 @@ absl::StatusOr<control::ObservedAttempt> FromProto(
   out.acknowledged_bytes = in.acknowledged_bytes();
   for (const std::string& problem : in.problems()) {
     if (out.problems.size() == kMaxProblems) break;
-    out.problems.push_back(problem.substr(0, kMaxProblemBytes));
+    out.problems.push_back(Shortened(problem));
   }
   for (const v1::ObservedRank& rank : in.ranks()) {
     control::ObservedRank to;
@@ -203,6 +211,7 @@ absl::StatusOr<control::Registration> FromProto(
   out.observed = *std::move(observed);
   out.sequence = request.sequence();
   out.stopping = request.stopping();
+  out.not_ready = Shortened(request.not_ready());
   return out;
 }
 
@@ -214,9 +223,10 @@ absl::StatusOr<control::Heartbeat> FromProto(
   if (!incarnation.ok()) return incarnation.status();
   auto observed = FromProto(request.observed());
   if (!observed.ok()) return observed.status();
-  return control::Heartbeat{*std::move(worker), *std::move(incarnation),
-                            *std::move(observed), request.sequence(),
-                            request.stopping()};
+  return control::Heartbeat{
+      *std::move(worker),   *std::move(incarnation),
+      *std::move(observed), request.sequence(),
+      request.stopping(),   Shortened(request.not_ready())};
 }
 
 absl::StatusOr<control::EventLines> FromProto(

@@ -56,6 +56,8 @@ struct Registration {
   int64_t sequence = 0;
   // The agent is about to end and takes nothing new on.
   bool stopping = false;
+  // Why nothing can be started there now; empty: nothing stands in the way.
+  std::string not_ready = {};
 };
 
 struct Heartbeat {
@@ -64,6 +66,7 @@ struct Heartbeat {
   std::vector<ObservedAttempt> observed;
   int64_t sequence = 0;
   bool stopping = false;
+  std::string not_ready = {};
 };
 
 struct DesiredAttempt {

@@ -172,6 +172,10 @@ std::vector<std::string> AttemptWatch::Problems(
   return report == nullptr ? std::vector<std::string>() : report->last.problems;
 }
 
+std::optional<job::WorkerId> AttemptWatch::BlamedWorker() const {
+  return cause_ ? std::optional(cause_->worker) : std::nullopt;
+}
+
 bool AttemptWatch::MayStart(const job::Attempt& attempt) const {
   const auto& ranks = attempt.ranks;
   if (std::all_of(ranks.begin(), ranks.end(),

@@ -67,6 +67,8 @@ class AttemptWatch {
   // Whether all ranks there have ended or are gone.
   bool IsOverOn(const job::WorkerId& worker) const;
 
+  // Where the first thing went wrong.
+  std::optional<job::WorkerId> BlamedWorker() const;
   // What `worker` last said went wrong.
   std::vector<std::string> Problems(const job::WorkerId& worker) const;
   // Whether every worker has all it needs, so that no rank waits for a peer

@@ -217,7 +217,7 @@ void Core::Committed() {
                  absl::FormatDuration(options_.forget_after));
     fleet_.Forget(id);
     board_.ForgetWorker(id);
-    shown_states_.erase(id);
+    shown_.erase(id);
     placed_.erase(id);
     dirty_workers_.erase(id);
   }
@@ -275,6 +275,7 @@ void Core::TakeOver(const Transaction::Touched& touched) {
   for (const auto& worker : WorkersOf(old_attempt)) placed_[worker].erase(id);
   live_.erase(id);
   if (job->IsTerminal()) {
+    could_not_start_.erase(id);
     board_.AddTerminal(job->state, 1);
     return;
   }
@@ -282,15 +283,16 @@ void Core::TakeOver(const Transaction::Touched& touched) {
 }
 
 void Core::ShowWorker(const job::WorkerId& id) {
-  const fleet::WorkerState state = fleet_.StateOf(id, now_);
-  auto [shown, is_new] = shown_states_.try_emplace(id, state);
-  if (!is_new && shown->second == state) return;
-  if (!is_new) {
-    spdlog::info("worker {}: {} -> {}", id.name(), Name(shown->second),
-                 Name(state));
+  const Shown now{fleet_.StateOf(id, now_), fleet_.MessageOf(id, now_)};
+  auto [shown, is_new] = shown_.try_emplace(id, now);
+  if (!is_new && shown->second == now) return;
+  if (!is_new && shown->second.state != now.state) {
+    spdlog::info("worker {}: {} -> {}{}{}", id.name(),
+                 Name(shown->second.state), Name(now.state),
+                 now.message.empty() ? "" : ": ", now.message);
   }
-  shown->second = state;
-  board_.PublishWorker(*fleet_.Find(id), state, fleet_.MessageOf(id, now_));
+  shown->second = now;
+  board_.PublishWorker(*fleet_.Find(id), now.state, now.message);
   must_schedule_ = true;
   const auto placed = placed_.find(id);
   if (placed != placed_.end()) {

@@ -161,6 +161,9 @@ class Core {
   std::map<schedule::QueueKey, job::JobId> queue_;
   std::set<job::JobId> active_;
   std::map<job::WorkerId, std::set<job::JobId>> placed_;
+  // Workers that could not start a job since one did. In memory alone: how
+  // often it is tried is bounded by the journal.
+  std::map<job::JobId, std::set<job::WorkerId>> could_not_start_;
   int64_t next_submit_number_ = 1;
 
   Transaction transaction_;
@@ -174,7 +177,13 @@ class Core {
 
   // What was sent last, and its number.
   int64_t desired_version_ = 0;
-  std::map<job::WorkerId, fleet::WorkerState> shown_states_;
+  struct Shown {
+    fleet::WorkerState state = fleet::WorkerState::kUnspecified;
+    std::string message;
+
+    friend bool operator==(const Shown&, const Shown&) = default;
+  };
+  std::map<job::WorkerId, Shown> shown_;
 
   fleet::SteadyTime now_;
   std::optional<fleet::SteadyTime> settled_;

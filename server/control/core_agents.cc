@@ -58,6 +58,7 @@ void Core::Register(Registration registration, fleet::SteadyTime at,
   }
   if (registered->newest) {
     fleet_.SetStopping(id, registration.stopping);
+    fleet_.SetNotReady(id, std::move(registration.not_ready));
     TakeIn(id, registration.observed);
   }
   // A registration that could not be stored is known in memory all the same, so
@@ -69,7 +70,7 @@ void Core::Register(Registration registration, fleet::SteadyTime at,
   }
   if (registered->new_incarnation) board_.Supersede(id, after.incarnation);
   // Devices and labels may be others than before.
-  shown_states_.erase(id);
+  shown_.erase(id);
   ShowWorker(id);
   board_.PublishSeen(id, clock_.Wall());
   dirty_workers_.insert(id);
@@ -96,7 +97,8 @@ void Core::SendHeartbeat(const Heartbeat& heartbeat, fleet::SteadyTime at,
   }
   if (*newest) {
     // Before its ends are drawn conclusions from, which may place jobs.
-    if (fleet_.SetStopping(id, heartbeat.stopping)) shown_states_.erase(id);
+    fleet_.SetStopping(id, heartbeat.stopping);
+    fleet_.SetNotReady(id, heartbeat.not_ready);
     TakeIn(id, heartbeat.observed);
   }
   ShowWorker(id);

@@ -83,6 +83,11 @@ void Core::EndAttempt(LiveJob& live, const job::Job& job,
   ended.counts_as_restart = decision.counts_as_restart;
   if (live.running_since) ended.run_time = now_ - *live.running_since;
   TellMissing(live, job);
+  if (ended.reason != job::AttemptReason::kStartFailed) {
+    could_not_start_.erase(id);
+  } else if (const auto worker = live.watch.BlamedWorker()) {
+    could_not_start_[id].insert(*worker);
+  }
   Decide(id, job.CurrentAttempt(), std::move(ended));
   Decide(
       id, job::AttemptNumber(),

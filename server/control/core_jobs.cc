@@ -215,7 +215,7 @@ void Core::DrainWorker(const job::WorkerId& worker, bool undo,
       fleet_.SetDraining(worker, undo);
       ShowWorker(worker);
     });
-    shown_states_.erase(worker);
+    shown_.erase(worker);
     ShowWorker(worker);
   }
   AnswerAfterCommit([this, worker, done = std::move(done)](

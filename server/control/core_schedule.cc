@@ -84,7 +84,11 @@ std::vector<schedule::QueuedJob> Core::Queue() const {
                      entries.end(), before);
   std::vector<schedule::QueuedJob> queue;
   queue.reserve(entries.size());
-  for (const Entry& entry : entries) queue.push_back(entry.job);
+  for (Entry& entry : entries) {
+    const auto avoid = could_not_start_.find(entry.job.id);
+    if (avoid != could_not_start_.end()) entry.job.avoid = avoid->second;
+    queue.push_back(std::move(entry.job));
+  }
   return queue;
 }
 
@@ -98,8 +102,11 @@ std::vector<schedule::Offer> Core::Offers() const {
     offer.worker = worker;
     offer.usable = state == fleet::WorkerState::kReady;
     offer.connected = state != fleet::WorkerState::kLost;
-    offer.present =
-        offer.connected && !worker->draining && !fleet_.IsStopping(worker->id);
+    if (state == fleet::WorkerState::kNotReady) {
+      offer.not_ready = fleet_.MessageOf(worker->id, now_);
+    }
+    offer.present = offer.connected && !worker->draining &&
+                    !fleet_.IsStopping(worker->id) && offer.not_ready.empty();
     offers.push_back(std::move(offer));
   }
   for (const job::JobId id : active_) {

@@ -70,6 +70,7 @@ absl::StatusOr<Fleet::Registered> Fleet::Register(WorkerRecord record,
     if (entry.retired.size() > kRetiredKept) entry.retired.pop_front();
     entry.sequence = sequence;
     entry.stopping = false;
+    entry.not_ready.clear();
   } else {
     record.register_time = entry.record.register_time;
     result.newest = TakesIn(entry, sequence);
@@ -100,11 +101,14 @@ absl::Status Fleet::Admit(const job::WorkerId& id,
   return absl::OkStatus();
 }
 
-bool Fleet::SetStopping(const job::WorkerId& id, bool stopping) {
+void Fleet::SetStopping(const job::WorkerId& id, bool stopping) {
   const auto it = entries_.find(id);
-  if (it == entries_.end() || it->second.stopping == stopping) return false;
-  it->second.stopping = stopping;
-  return true;
+  if (it != entries_.end()) it->second.stopping = stopping;
+}
+
+void Fleet::SetNotReady(const job::WorkerId& id, std::string why) {
+  const auto it = entries_.find(id);
+  if (it != entries_.end()) it->second.not_ready = std::move(why);
 }
 
 bool Fleet::IsStopping(const job::WorkerId& id) const {
@@ -165,8 +169,9 @@ WorkerState Fleet::StateOf(const job::WorkerId& id, SteadyTime now) const {
                ? WorkerState::kLost
                : WorkerState::kUnreachable;
   }
-  return entry->record.draining || entry->stopping ? WorkerState::kDraining
-                                                   : WorkerState::kReady;
+  if (entry->record.draining || entry->stopping) return WorkerState::kDraining;
+  return entry->not_ready.empty() ? WorkerState::kReady
+                                  : WorkerState::kNotReady;
 }
 
 std::string Fleet::MessageOf(const job::WorkerId& id, SteadyTime now) const {
@@ -177,6 +182,7 @@ std::string Fleet::MessageOf(const job::WorkerId& id, SteadyTime now) const {
     return entry->stopping ? "is stopping, gets no new work"
                            : "gets no new work";
   }
+  if (state == WorkerState::kNotReady) return entry->not_ready;
   if (!entry->heard) return "not heard from since the coordinator started";
   if (entry->suspect && state == WorkerState::kUnreachable) {
     return "silent, a job has given it up";

@@ -70,9 +70,10 @@ class Fleet {
   absl::Status Admit(const job::WorkerId& id,
                      const job::Incarnation& incarnation) const;
 
-  // What the agent last said of itself; a new agent is not stopping. Returns
-  // whether that is news.
-  bool SetStopping(const job::WorkerId& id, bool stopping);
+  // What the agent last said of itself; a new agent is not stopping, and ready.
+  // `why`: what keeps it from starting anything; empty: nothing does.
+  void SetStopping(const job::WorkerId& id, bool stopping);
+  void SetNotReady(const job::WorkerId& id, std::string why);
   bool IsStopping(const job::WorkerId& id) const;
 
   // A job gave it up for its silence, which it may do sooner than
@@ -124,6 +125,7 @@ class Fleet {
     bool heard = false;
     bool stopping = false;
     bool suspect = false;
+    std::string not_ready;
     // Superseded incarnations, oldest first.
     std::deque<job::Incarnation> retired;
   };

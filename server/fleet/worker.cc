@@ -13,6 +13,8 @@ std::string_view Name(WorkerState state) {
       return "unreachable";
     case WorkerState::kLost:
       return "lost";
+    case WorkerState::kNotReady:
+      return "not_ready";
     case WorkerState::kUnspecified:
       break;
   }
@@ -22,7 +24,7 @@ std::string_view Name(WorkerState state) {
 const std::vector<WorkerState>& AllWorkerStates() {
   static const auto& states = *new std::vector<WorkerState>{
       WorkerState::kReady, WorkerState::kDraining, WorkerState::kUnreachable,
-      WorkerState::kLost};
+      WorkerState::kLost, WorkerState::kNotReady};
   return states;
 }
 

@@ -24,6 +24,7 @@ enum class WorkerState : int8_t {
   kDraining = 2,
   kUnreachable = 3,
   kLost = 4,
+  kNotReady = 5,
 };
 
 std::string_view Name(WorkerState state);

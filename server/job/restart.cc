@@ -18,6 +18,18 @@ std::string Told(const Job& job, AttemptReason reason,
   return text;
 }
 
+// Attempts in a row, the last being the newest that ended, that could not be
+// started.
+int NumFailedStarts(const Job& job) {
+  int num_failed = 0;
+  for (auto it = job.attempts.rbegin(); it != job.attempts.rend(); ++it) {
+    if (it->state != AttemptState::kEnded) continue;
+    if (it->reason != AttemptReason::kStartFailed) break;
+    ++num_failed;
+  }
+  return num_failed;
+}
+
 EndDecision Failed(JobReason reason, std::string message) {
   return {JobState::kFailed, reason, std::move(message), false};
 }
@@ -34,11 +46,13 @@ absl::Duration Backoff(const RestartPolicy& policy, int num_restarts) {
 }
 
 absl::Duration BackoffOf(const Job& job) {
-  if (job.attempts.empty() ||
-      !Restarts(job.spec->restart, job.attempts.back().reason)) {
-    return absl::ZeroDuration();
-  }
-  return Backoff(job.spec->restart, job.num_restarts);
+  if (job.attempts.empty()) return absl::ZeroDuration();
+  const RestartPolicy& policy = job.spec->restart;
+  const AttemptReason reason = job.attempts.back().reason;
+  if (Restarts(policy, reason)) return Backoff(policy, job.num_restarts);
+  return reason == AttemptReason::kStartFailed
+             ? Backoff(policy, NumFailedStarts(job))
+             : absl::ZeroDuration();
 }
 
 bool Restarts(const RestartPolicy& policy, AttemptReason reason) {
@@ -75,6 +89,21 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
             true};
   }
   switch (reason) {
+    case AttemptReason::kStartFailed: {
+      const int next = NumFailedStarts(job) + 1;
+      if (next > kMaxStartRetries) {
+        return Failed(JobReason::kNotRestartable,
+                      fmt::format("{}; that was the {}th start in a row that "
+                                  "failed",
+                                  told, next));
+      }
+      return {JobState::kQueued, JobReason::kRestartBackoff,
+              fmt::format("{}; it is started again in {}, which does not count "
+                          "as a restart ({} of {})",
+                          told, absl::FormatDuration(Backoff(policy, next)),
+                          next, kMaxStartRetries),
+              false};
+    }
     case AttemptReason::kStoppedWithCheckpoint:
       return {JobState::kQueued, JobReason::kRestartBackoff,
               fmt::format("{}; it goes on from its checkpoint", told), false};

@@ -2,7 +2,10 @@
 //
 // What an attempt's end means for its job: done, failed, or once more. Pure.
 // Only ends for one of the policy's reasons count against restart.max; planned
-// stops, adoption after a restart of a program and the like do not.
+// stops, adoption after a restart of a program and the like do not. An attempt
+// that a worker could not start has done nothing: unless the policy names that
+// reason, the job is started again, elsewhere where it can be, without
+// counting, at most kMaxStartRetries times in a row.
 #pragma once
 
 #include <string>
@@ -12,6 +15,8 @@
 #include "server/job/state.h"
 
 namespace epochd::job {
+
+inline constexpr int kMaxStartRetries = 5;
 
 struct EndDecision {
   JobState state = JobState::kUnspecified;
@@ -32,7 +37,7 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
 absl::Duration Backoff(const RestartPolicy& policy, int num_restarts);
 
 // How long a queued job waits before it may start: Backoff if its last attempt
-// ended for a reason that counts, else zero.
+// ended for a reason that counts or could not be started, else zero.
 absl::Duration BackoffOf(const Job& job);
 
 bool Restarts(const RestartPolicy& policy, AttemptReason reason);

@@ -19,9 +19,11 @@ struct Offer {
   const fleet::WorkerRecord* worker = nullptr;
   // Given new work now: ready, not draining.
   bool usable = false;
-  // Might be given work without anybody doing anything: not lost, draining or
-  // stopping.
+  // Might be given work without anybody doing anything: not lost, draining,
+  // stopping or not ready.
   bool present = false;
+  // Why nothing can be started there; empty: nothing stands in the way.
+  std::string not_ready = {};
   // Not lost.
   bool connected = false;
   // Devices that live attempts hold there.
@@ -39,6 +41,7 @@ class Room {
   bool usable() const { return offer_->usable; }
   bool present() const { return offer_->present; }
   bool connected() const { return offer_->connected; }
+  const std::string& not_ready() const { return offer_->not_ready; }
 
   // Whether labels and device models allow the job at all.
   bool Allows(const job::JobSpec& spec) const;

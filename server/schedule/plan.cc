@@ -59,7 +59,12 @@ class Planner {
           fmt::format("behind {} other job{}", before, before == 1 ? "" : "s")};
     }
     if (auto known = KnownImpossible(spec)) return known;
-    if (auto ranks = Place(spec); !ranks.empty()) {
+    static const std::set<job::WorkerId> kNone;
+    const bool has_others =
+        queued.avoid.empty() ||
+        Count(spec, /*with_components=*/true, queued.avoid).Suffices(spec);
+    const auto& avoid = has_others ? queued.avoid : kNone;
+    if (auto ranks = Place(spec, avoid); !ranks.empty()) {
       decision.assignments.push_back({queued.id, std::move(ranks)});
       return std::nullopt;
     }
@@ -70,11 +75,12 @@ class Planner {
       return impossible;
     }
     blocked = true;
-    return NotFree(spec);
+    return NotFree(spec, avoid);
   }
 
   // The gang's placement, or nothing if it does not fit now.
-  std::vector<job::RankPlacement> Place(const job::JobSpec& spec) {
+  std::vector<job::RankPlacement> Place(const job::JobSpec& spec,
+                                        const std::set<job::WorkerId>& avoid) {
     struct Candidate {
       Room* room;
       int32_t ranks;
@@ -93,7 +99,10 @@ class Planner {
     }
     for (size_t i = first_open; i < rooms_.size(); ++i) {
       Room& room = rooms_[i];
-      if (!is_open(room) || !room.HasComponents(spec)) continue;
+      if (!is_open(room) || !room.HasComponents(spec) ||
+          avoid.contains(room.worker().id)) {
+        continue;
+      }
       const int32_t ranks = room.FreeRanks(spec);
       if (ranks == 0) continue;
       // No other could take more, and among equals the first is taken.
@@ -129,25 +138,26 @@ class Planner {
 
   // Says why the present fleet could not run the job even if it were idle.
   std::optional<Reason> Impossible(const job::JobSpec& spec) const {
-    const Supply able = Count(spec, /*with_components=*/true);
+    const Supply able = Count(spec, /*with_components=*/true, {});
     if (able.Suffices(spec)) return std::nullopt;
     if (able.num_present == 0) {
       return Reason{job::JobReason::kNoWorkers, NoWorkers()};
     }
-    if (Count(spec, /*with_components=*/false).Suffices(spec)) {
+    if (Count(spec, /*with_components=*/false, {}).Suffices(spec)) {
       return Reason{job::JobReason::kComponentsMissing, MissingComponent(spec)};
     }
     const auto& resources = spec.resources;
     return Reason{
         job::JobReason::kUnsatisfiable,
         fmt::format(
-            "needs {} rank{}{} on {}, the present workers could hold {}",
+            "needs {} rank{}{} on {}, the present workers could hold {}{}",
             resources.replicas.min, resources.replicas.min == 1 ? "" : "s",
             resources.same_node == job::Placement::kRequired ? " on one worker"
                                                              : "",
             job::Name(resources.device),
             resources.same_node == job::Placement::kRequired ? able.most
-                                                             : able.total)};
+                                                             : able.total,
+            NotReady())};
   }
 
   std::string NoWorkers() const {
@@ -155,8 +165,32 @@ class Planner {
         std::count_if(rooms_.begin(), rooms_.end(),
                       [](const Room& room) { return room.connected(); });
     if (num_connected == 0) return "no worker is connected";
-    return fmt::format("no worker takes new work: {} {} draining or stopping",
-                       num_connected, num_connected == 1 ? "is" : "are");
+    const auto num_not_ready =
+        std::count_if(rooms_.begin(), rooms_.end(), IsNotReady);
+    const auto num_leaving = num_connected - num_not_ready;
+    std::string text = "no worker takes new work";
+    if (num_leaving > 0) {
+      text += fmt::format(": {} {} draining or stopping", num_leaving,
+                          num_leaving == 1 ? "is" : "are");
+    }
+    return text + NotReady();
+  }
+
+  static bool IsNotReady(const Room& room) { return !room.not_ready().empty(); }
+
+  // What to tell beside a reason to wait: a worker that cannot start anything,
+  // since somebody may have to mend it. Empty where there is none.
+  std::string NotReady() const {
+    const auto first = std::find_if(rooms_.begin(), rooms_.end(), IsNotReady);
+    if (first == rooms_.end()) return "";
+    std::string text = fmt::format(
+        "; {} is not ready: {}", first->worker().id.name(), first->not_ready());
+    const auto num_more = std::count_if(first + 1, rooms_.end(), IsNotReady);
+    if (num_more > 0) {
+      text += fmt::format("; {} more {} not ready", num_more,
+                          num_more == 1 ? "is" : "are");
+    }
+    return text;
   }
 
   struct Supply {
@@ -171,10 +205,11 @@ class Planner {
     }
   };
 
-  Supply Count(const job::JobSpec& spec, bool with_components) const {
+  Supply Count(const job::JobSpec& spec, bool with_components,
+               const std::set<job::WorkerId>& avoid) const {
     Supply supply;
     for (const Room& room : rooms_) {
-      if (!room.present()) continue;
+      if (!room.present() || avoid.contains(room.worker().id)) continue;
       ++supply.num_present;
       if (with_components && !room.HasComponents(spec)) continue;
       const int64_t ranks = room.AllRanks(spec);
@@ -195,18 +230,25 @@ class Planner {
     return "no worker has all components of the job";
   }
 
-  Reason NotFree(const job::JobSpec& spec) const {
+  Reason NotFree(const job::JobSpec& spec,
+                 const std::set<job::WorkerId>& avoid) const {
     int64_t free = 0;
     for (const Room& room : rooms_) {
-      if (room.usable() && room.HasComponents(spec)) {
+      if (room.usable() && room.HasComponents(spec) &&
+          !avoid.contains(room.worker().id)) {
         free += room.FreeRanks(spec);
       }
     }
     return {job::JobReason::kNoFreeDevices,
-            fmt::format("needs {} {} rank{}, {} would fit now",
+            fmt::format("needs {} {} rank{}, {} would fit now{}{}",
                         spec.resources.replicas.min,
                         job::Name(spec.resources.device),
-                        spec.resources.replicas.min == 1 ? "" : "s", free)};
+                        spec.resources.replicas.min == 1 ? "" : "s", free,
+                        avoid.empty() ? ""
+                                      : fmt::format("; not on {}, which could "
+                                                    "not start it",
+                                                    avoid.begin()->name()),
+                        NotReady())};
   }
 
   // Many queued jobs want the same; asks the fleet once for each kind.

@@ -11,13 +11,15 @@
 // jobs that the present fleet could not run even if it were idle. There is no
 // backfill over the head.
 //
-// A gang gets all of its ranks or none. An elastic job takes what is free, from
-// replicas.min to replicas.max. Ranks go to one worker where they fit (the
-// first by name, so that workers fill one after another), which same_node:
-// required insists on; else to few workers.
+// A worker that could not start the job gets it again only if the others could
+// not hold it. A gang gets all of its ranks or none. An elastic job takes what
+// is free, from replicas.min to replicas.max. Ranks go to one worker where they
+// fit (the first by name, so that workers fill one after another), which
+// same_node: required insists on; else to few workers.
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -35,6 +37,8 @@ struct QueuedJob {
   const job::JobSpec* spec = nullptr;
   // Backoff ends here.
   fleet::SteadyTime not_before;
+  // Workers that could not start it, for what may be reasons of theirs.
+  std::set<job::WorkerId> avoid = {};
 };
 
 struct Assignment {

@@ -81,9 +81,10 @@ void AddWorkers(const StatusSnapshot& snapshot, std::string& out) {
   Table table(
       out, {"Worker", "State", "Host", "Devices used", "Version", "Last seen"});
   for (const fleet::WorkerView& worker : snapshot.workers) {
+    std::string state(fleet::Name(worker.state));
+    if (!worker.message.empty()) absl::StrAppend(&state, ": ", worker.message);
     table.Row(
-        {worker.record.id.name(), std::string(fleet::Name(worker.state)),
-         worker.record.hostname,
+        {worker.record.id.name(), state, worker.record.hostname,
          absl::StrCat(worker.held.size(), "/", worker.record.devices.size()),
          worker.record.version, Ago(worker.last_seen_time, snapshot.now)});
   }

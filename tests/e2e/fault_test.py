@@ -106,12 +106,12 @@ exit 127
             cluster.start_worker('w0', 2, '--trainer', trainer)
             job = cluster.submit(cluster.write(
                 'job.yaml',
-                e2e.digits().replace('max: 20', 'max: 1')))
+                e2e.digits().replace('backoff: 1s', 'backoff: 10ms')))
             failed = cluster.wait_state(job, 'JOB_STATE_FAILED')
-            self.assertEqual(failed['reason'],
-                             'JOB_REASON_RESTARTS_EXHAUSTED')
-            self.assertEqual(last_attempt(failed)['reason'],
-                             'ATTEMPT_REASON_RANK_LOST')
+            self.assertEqual(failed['reason'], 'JOB_REASON_NOT_RESTARTABLE')
+            self.assertEqual([a['reason'] for a in failed['attempts']],
+                             ['ATTEMPT_REASON_START_FAILED'] * 6)
+            self.assertEqual(failed.get('num_restarts', 0), 0)
             self.assertIn('cannot load the trainer', failed['message'])
             self.assertIn('libtorch.so', failed['message'])
 

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A coordinator whose disk is full. Needs to be allowed to mount a tmpfs."""
+"""Disks that are full, of the coordinator and of a worker.
 
+Needs to be allowed to mount a tmpfs.
+"""
+
+import contextlib
+import json
 import subprocess
 import unittest
 import urllib.error
@@ -18,23 +23,103 @@ def ready(cluster):
         return error.code, error.read().decode()
 
 
+def fill(folder):
+    """Writes a file until there is no room left; returns it."""
+    ballast = folder / 'ballast'
+    with open(ballast, 'wb', buffering=0) as file:
+        with contextlib.suppress(OSError):
+            while True:
+                file.write(bytes(1 << 12))
+    return ballast
+
+
 class FullDiskTest(unittest.TestCase):
 
+    @contextlib.contextmanager
+    def small_disk(self, cluster, name, size):
+        """A folder of the cluster on a disk of its own."""
+        folder = cluster.folder / name
+        folder.mkdir()
+        mounted = subprocess.run(
+            ['mount', '-t', 'tmpfs', '-o', f'size={size}', 'tmpfs', folder],
+            capture_output=True)
+        if mounted.returncode != 0:
+            self.skipTest('a tmpfs cannot be mounted')
+        try:
+            yield folder
+        finally:
+            for program in list(cluster.programs):
+                cluster.stop(program)
+            subprocess.run(['umount', folder], check=True)
+
+    def test_nothing_is_started_on_a_worker_whose_disk_is_full(self):
+        with e2e.Cluster() as cluster, \
+                self.small_disk(cluster, 'work-w0', '64m') as work:
+            cluster.start_coordinator()
+            cluster.start_worker('w0', 2, '--min-free-space', '16MiB')
+            self.wait_worker(cluster, 'w0', 'WORKER_STATE_READY')
+            first = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=2)))
+            cluster.wait_state(first, 'JOB_STATE_SUCCEEDED')
+            ballast = fill(work)
+            worker = self.wait_worker(cluster, 'w0', 'WORKER_STATE_NOT_READY')
+            self.assertRegex(worker['message'],
+                             f"work folder '{work}' (cannot be written: No "
+                             'space left on device|has 0 MiB free)')
+            self.assertIn('NOT_READY',
+                          cluster.epochctl('worker', 'list').stdout)
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=2)))
+            waiting = cluster.job(job)
+            self.assertEqual(waiting['state'], 'JOB_STATE_QUEUED')
+            self.assertIn(f"w0 is not ready: work folder '{work}'",
+                          waiting['message'])
+            cluster.start_worker('w1')
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
+            self.assertEqual([a['ranks'][0]['worker']
+                              for a in done['attempts']], ['workers/w1'])
+            ballast.unlink()
+            self.wait_worker(cluster, 'w0', 'WORKER_STATE_READY')
+
+    def test_a_start_that_a_full_disk_fails_is_made_elsewhere(self):
+        with e2e.Cluster() as cluster, \
+                self.small_disk(cluster, 'work-w0', '64m') as work:
+            cluster.start_coordinator()
+            cluster.start_worker('w0', 2, '--min-free-space', '16MiB')
+            self.wait_worker(cluster, 'w0', 'WORKER_STATE_READY')
+            cluster.start_worker('w1')
+            self.wait_worker(cluster, 'w1', 'WORKER_STATE_READY')
+            # w0 comes first. It may notice before it is given the job.
+            fill(work)
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=2)))
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
+            self.assertEqual(done.get('num_restarts', 0), 0)
+            *failed, last = done['attempts']
+            self.assertEqual(last['ranks'][0]['worker'], 'workers/w1')
+            self.assertLessEqual(len(failed), 1)
+            for attempt in failed:
+                self.assertEqual(attempt['reason'],
+                                 'ATTEMPT_REASON_START_FAILED')
+                self.assertIn('work folder', attempt['message'])
+
+    def wait_worker(self, cluster, name, state):
+        """The worker, once it is in that state."""
+
+        def reached():
+            result = cluster.epochctl('worker', 'get', name, '-o', 'json',
+                                      check=False)
+            if result.returncode != 0:
+                return None
+            worker = json.loads(result.stdout)
+            return worker if worker['state'] == state else None
+
+        return e2e.wait_for(reached, f'{name} in {state}')
+
     def test_writes_are_refused_and_taken_again_when_there_is_room(self):
-        with e2e.Cluster() as cluster:
-            state = cluster.folder / 'state'
-            state.mkdir()
-            mounted = subprocess.run(
-                ['mount', '-t', 'tmpfs', '-o', 'size=16m', 'tmpfs', state],
-                capture_output=True)
-            if mounted.returncode != 0:
-                self.skipTest('a tmpfs cannot be mounted')
-            try:
-                self.fill_and_free(cluster, state)
-            finally:
-                for name in list(cluster.programs):
-                    cluster.stop(name)
-                subprocess.run(['umount', state], check=True)
+        with e2e.Cluster() as cluster, \
+                self.small_disk(cluster, 'state', '16m') as state:
+            self.fill_and_free(cluster, state)
 
     def fill_and_free(self, cluster, state):
         cluster.start()
@@ -42,13 +127,7 @@ class FullDiskTest(unittest.TestCase):
             epochs=12, batch_size=4, every='100 steps')))
         cluster.wait_state(running, 'JOB_STATE_RUNNING')
         self.assertEqual(ready(cluster)[0], 200)
-        ballast = state / 'ballast'
-        with open(ballast, 'wb', buffering=0) as file:
-            try:
-                while True:
-                    file.write(bytes(1 << 12))
-            except OSError:
-                pass
+        ballast = fill(state)
         # Reused space of the write-ahead log may take some more.
         refused = e2e.wait_for(
             lambda: self.refusal(cluster), 'a submit that is refused')

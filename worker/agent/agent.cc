@@ -137,7 +137,9 @@ void Agent::Stop(bool end_attempts) {
 
 AgentReport Agent::Report() const {
   // Leaving, too: nobody would start what came now.
-  return {.attempts = core_.Observed(), .stopping = ending_ || leaving_};
+  return {.attempts = core_.Observed(),
+          .stopping = ending_ || leaving_,
+          .not_ready = core_.not_ready()};
 }
 
 absl::Status Agent::TakeWorkDir() {

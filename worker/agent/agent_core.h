@@ -54,6 +54,10 @@ class AgentCore {
     // Deletes a folder that was moved out of the way, in its own time: a work
     // folder may hold anything.
     std::function<void(const std::string& dir)> remove_folder;
+    // Says why nothing can be started here now, such as a full disk; empty:
+    // nothing stands in the way. Asked before each start, after one that
+    // failed, and every few seconds. Without it nothing ever does.
+    std::function<std::string()> find_obstacle;
     // A keeper that has not shown up by then is not waited for, nor let in.
     absl::Duration start_timeout = absl::Seconds(60);
   };
@@ -87,15 +91,33 @@ class AgentCore {
   absl::Time Step(absl::Time now);
 
   std::vector<ObservedAttempt> Observed() const;
+  // Why nothing can be started here now; empty: nothing stands in the way.
+  const std::string& not_ready() const { return not_ready_; }
   // No rank is alive, and everything was acknowledged.
   bool IsIdle() const;
   int num_active() const;
 
  private:
+  // What is said of an attempt whose lease was over.
+  static constexpr char kLeaseOver[] =
+      "no word from the coordinator until its lease was over";
+
+  // ---- agent_core.cc --------------------------------------------------------
+  void Advance(Attempt& attempt, absl::Time now);
+  // When a lease that is held now ends; for ever where there is none.
+  absl::Time LeaseEnd(const link::AttemptSpec& spec) const;
+  void SendLeases(Attempt& attempt);
+  std::string Where(const Attempt& attempt) const;
+
+  // ---- agent_core_start.cc --------------------------------------------------
+  void LookForObstacle();
   void TakeOn(const DesiredAttempt& desired);
   absl::Status MakeFolders(const Attempt& attempt);
-  void Advance(Attempt& attempt, absl::Time now);
   void StartRanks(Attempt& attempt, absl::Time now);
+  void EndUnstarted(Attempt& attempt, AttemptReason reason,
+                    const std::string& problem);
+
+  // ---- agent_core_ranks.cc --------------------------------------------------
   void Look(Attempt& attempt, absl::Time now);
   void LookAt(Attempt& attempt, Attempt::Rank& rank);
   // Keepers that have not shown up are not let in any more.
@@ -103,18 +125,14 @@ class AgentCore {
   void StopIfDue(Attempt& attempt, absl::Time now);
   void StopIfHanging(Attempt& attempt, absl::Time now);
   void DumpStacks(const Attempt& attempt);
-  // When a lease that is held now ends; for ever where there is none.
-  absl::Time LeaseEnd(const link::AttemptSpec& spec) const;
   void FinishIfGone(Attempt& attempt);
-  void EndUnstarted(Attempt& attempt, AttemptReason reason,
-                    const std::string& problem);
-  void RemoveForgotten();
-  void Discard(const std::string& dir);
-  void SendLeases(Attempt& attempt);
-  bool AdoptOne(const std::string& dir, absl::Time now);
-  std::string Where(const Attempt& attempt) const;
   std::string Blame(const Attempt& attempt, int rank,
                     const std::string& how) const;
+
+  // ---- agent_core_folders.cc ------------------------------------------------
+  bool AdoptOne(const std::string& dir, absl::Time now);
+  void RemoveForgotten();
+  void Discard(const std::string& dir);
 
   const Options options_;
   process::RankRunner& runner_;
@@ -126,6 +144,9 @@ class AgentCore {
   // When the last answered call to the coordinator was sent.
   absl::Time renewed_ = absl::InfinitePast();
   bool stopping_all_ = false;
+  std::string not_ready_;
+  // When find_obstacle is asked again.
+  absl::Time next_look_ = absl::InfinitePast();
   int64_t num_discarded_ = 0;
 };
 

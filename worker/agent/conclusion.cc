@@ -23,8 +23,9 @@ AttemptReason ReasonOf(ExitMeaning meaning) {
       return AttemptReason::kTrainingFailed;
     case ExitMeaning::kInfrastructure:
     case ExitMeaning::kKilled:
-    case ExitMeaning::kNotLoaded:
       return AttemptReason::kRankLost;
+    case ExitMeaning::kNotLoaded:
+      return AttemptReason::kStartFailed;
     case ExitMeaning::kSelfFenced:
       return AttemptReason::kWorkerLost;
     case ExitMeaning::kOutOfMemory:

@@ -226,6 +226,7 @@ class GrpcTransport final : public Transport {
     request.set_catalogue_json(worker.catalogue_json);
     FillObserved(report.attempts, request.mutable_observed());
     request.set_stopping(report.stopping);
+    request.set_not_ready(report.not_ready);
     request.set_sequence(++sequence_);
     v1::RegisterResponse response;
     Call call(*this, net::kCallDeadline);
@@ -245,6 +246,7 @@ class GrpcTransport final : public Transport {
     request.set_incarnation(worker.incarnation);
     FillObserved(report.attempts, request.mutable_observed());
     request.set_stopping(report.stopping);
+    request.set_not_ready(report.not_ready);
     request.set_sequence(++sequence_);
     v1::HeartbeatResponse response;
     Call call(*this, net::kCallDeadline);

@@ -95,6 +95,8 @@ struct AgentReport {
   std::vector<ObservedAttempt> attempts{};
   // It is about to end and takes nothing new on.
   bool stopping = false;
+  // Why nothing can be started here now; empty: nothing stands in the way.
+  std::string not_ready{};
 
   bool operator==(const AgentReport&) const = default;
 };

@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "catalogue/catalogue.h"
 #include "net/address.h"
 #include "net/token.h"
 #include "program/home.h"
@@ -102,6 +104,10 @@ void AddFlags(program::Flags& flags, WorkerOptions& options) {
   flags.Add("work-dir", options.work_dir,
             "folder for running attempts, kept over restarts, on a local disk; "
             "by default in EPOCHD_HOME");
+  flags.Add("min-free-space", options.min_free_space,
+            "space that has to be free for the work-dir, such as 512MiB; with "
+            "less, or where it cannot be written, this worker is not ready: "
+            "what runs goes on, nothing new is started; 0 is any");
   flags.Add("storage", options.storage,
             "folder for checkpoints and outputs of jobs that name none; by "
             "default in the work-dir; a folder that all workers see lets jobs "
@@ -193,6 +199,15 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
         absl::StrCat("--drain-timeout: '", options.drain_timeout,
                      "' is not a duration such as 90s or 2m"));
   }
+  const std::optional<int64_t> min_free_space =
+      options.min_free_space == "0"
+          ? 0
+          : catalogue::ParseBytes(options.min_free_space);
+  if (!min_free_space) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--min-free-space: '", options.min_free_space,
+                     "' is not a size such as 512MiB or 2GiB, nor 0"));
+  }
   auto labels = ParseLabels(options.labels);
   if (!labels.ok()) return labels.status();
   worker.labels = *std::move(labels);
@@ -214,6 +229,9 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
   core.advertise_host = *host;
   core.hostname = worker.hostname;
   core.pin_cpus = options.pin_cpus;
+  core.find_obstacle = [dir = core.work_dir, min_free = *min_free_space] {
+    return FolderProblem(dir, min_free);
+  };
   std::error_code error;
   fs::create_directories(core.work_dir, error);
   if (error) {

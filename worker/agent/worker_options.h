@@ -21,6 +21,7 @@ struct WorkerOptions {
   std::string token_file;  // empty: that of this account's coordinator
   std::string name;        // empty: the host's name
   std::string work_dir;
+  std::string min_free_space = "512MiB";
   std::string storage;  // empty: work_dir/storage
   int cpus = 0;         // 0: all that may be used
   bool no_gpus = false;

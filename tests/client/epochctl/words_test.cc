@@ -20,6 +20,7 @@ TEST(Words, NameEveryValueWithoutItsPrefix) {
   EXPECT_EQ(Word(v1::ATTEMPT_STATE_ASSIGNED), "assigned");
   EXPECT_EQ(Word(v1::ATTEMPT_REASON_WORKER_LOST), "worker_lost");
   EXPECT_EQ(Word(v1::WORKER_STATE_UNREACHABLE), "UNREACHABLE");
+  EXPECT_EQ(Word(v1::WORKER_STATE_NOT_READY), "NOT_READY");
 }
 
 TEST(Words, NumberWhatANewerServerSays) {

@@ -154,6 +154,27 @@ TEST_F(AgentServiceTest, CatalogueOfAWorkerJudgesJobs) {
   EXPECT_TRUE(catalogue.json().empty());
 }
 
+TEST_F(AgentServiceTest, AWorkerThatIsNotReadyIsShownWithItsReason) {
+  FakeAgent agent(Connect(), "worker-a");
+  v1::RegisterRequest request = agent.MakeRegisterRequest(1);
+  // Half a character at the limit is left out.
+  request.set_not_ready(std::string(1023, 'x') + "\u00e9");
+  {
+    grpc::ClientContext context;
+    net::SetDeadline(context, kPatience);
+    v1::RegisterResponse response;
+    ASSERT_TRUE(agent.stub().Register(&context, request, &response).ok());
+  }
+  grpc::ClientContext context;
+  net::SetDeadline(context, kPatience);
+  v1::GetWorkerRequest get;
+  get.set_name("workers/worker-a");
+  v1::Worker worker;
+  ASSERT_TRUE(workers_->GetWorker(&context, get, &worker).ok());
+  EXPECT_EQ(worker.state(), v1::WORKER_STATE_NOT_READY);
+  EXPECT_EQ(worker.message(), std::string(1023, 'x'));
+}
+
 TEST_F(AgentServiceTest, DrainedWorkerGetsNoWorkUntilUndone) {
   FakeAgent agent(Connect(), "worker-a");
   ASSERT_TRUE(agent.Register(1).ok());

@@ -440,6 +440,54 @@ TEST_F(CoreAttemptsTest, AStoppingWorkerIsNotGivenItsOwnJobAgain) {
   EXPECT_EQ(rig_.State(id_), JobState::kStarting);
 }
 
+TEST_F(CoreAttemptsTest, AFailedStartGoesToAnotherWorkerAndDoesNotCount) {
+  Begin();  // P-68
+  ASSERT_TRUE(rig_.Register("b", 1).ok());
+  auto failed =
+      Seen(Attempt(), AttemptState::kEnded, AttemptReason::kStartFailed);
+  failed.message = "no more processes";
+  ASSERT_TRUE(rig_.Beat("a", {failed}).ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+  rig_.Pass(absl::Seconds(2));
+  ASSERT_EQ(rig_.State(id_), JobState::kStarting);
+  EXPECT_EQ(rig_.View(id_).job->LiveAttempt()->ranks[0].worker,
+            job::WorkerId("b"));
+  EXPECT_EQ(rig_.View(id_).job->num_restarts, 0);
+  // Once it was started somewhere, every worker is as good as any.
+  ASSERT_TRUE(rig_.Beat("b", {Seen(Attempt(), AttemptState::kEnded,
+                                   AttemptReason::kStoppedWithCheckpoint)})
+                  .ok());
+  EXPECT_EQ(rig_.View(id_).job->LiveAttempt()->ranks[0].worker,
+            job::WorkerId("a"));
+}
+
+TEST_F(CoreAttemptsTest, NothingIsPlacedOnAWorkerThatIsNotReady) {
+  Begin();
+  Run();
+  const std::string why = "work folder '/w' has 3 MiB free";
+  const auto observed = Seen(Attempt(), AttemptState::kRunning);
+  ASSERT_TRUE(rig_.Beat("a", {observed}, "1", false, why).ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kRunning) << "what runs goes on";
+  auto worker = rig_.board().GetWorker(job::WorkerId("a"));
+  EXPECT_EQ(worker->state, fleet::WorkerState::kNotReady);
+  EXPECT_EQ(worker->message, why);
+  // What it says at once with an end is heeded before that one is drawn
+  // conclusions from.
+  ASSERT_TRUE(rig_.Beat("a",
+                        {Seen(Attempt(), AttemptState::kEnded,
+                              AttemptReason::kStoppedWithCheckpoint)},
+                        "1", false, "now 2 MiB")
+                  .ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kQueued);
+  EXPECT_EQ(rig_.View(id_).reason, JobReason::kNoWorkers);
+  EXPECT_EQ(rig_.View(id_).message,
+            "no worker takes new work; a is not ready: now 2 MiB");
+  EXPECT_EQ(rig_.board().GetWorker(job::WorkerId("a"))->message, "now 2 MiB");
+  ASSERT_TRUE(rig_.Beat("a").ok());
+  EXPECT_EQ(rig_.State(id_), JobState::kStarting);
+  EXPECT_EQ(rig_.board().GetWorker(job::WorkerId("a"))->message, "");
+}
+
 TEST_F(CoreAttemptsTest, LinesThatAreGivenUpAreSaid) {
   Begin();
   Run();

@@ -170,9 +170,14 @@ class Rig {
   }
   absl::StatusOr<std::shared_ptr<const DesiredState>> Beat(
       const std::string& name, std::vector<ObservedAttempt> observed = {},
-      const std::string& incarnation = "1", bool stopping = false) {
-    Heartbeat heartbeat{job::WorkerId(name), job::Incarnation(incarnation),
-                        std::move(observed), 0, stopping};
+      const std::string& incarnation = "1", bool stopping = false,
+      const std::string& not_ready = "") {
+    Heartbeat heartbeat{job::WorkerId(name),
+                        job::Incarnation(incarnation),
+                        std::move(observed),
+                        0,
+                        stopping,
+                        not_ready};
     return Ask<std::shared_ptr<const DesiredState>>(
         [&](Core& core, Done<std::shared_ptr<const DesiredState>> done) {
           core.SendHeartbeat(heartbeat, clock_.Steady(), std::move(done));

@@ -51,8 +51,7 @@ class FleetTest : public testing::Test {
 TEST_F(FleetTest, AStoppingAgentGetsNothingNewAndItsSuccessorDoes) {
   const job::WorkerId id("a");
   Register(Record("a", "1"));
-  EXPECT_TRUE(fleet_.SetStopping(id, true));
-  EXPECT_FALSE(fleet_.SetStopping(id, true)) << "no news";
+  fleet_.SetStopping(id, true);
   EXPECT_EQ(State("a"), WorkerState::kDraining);
   EXPECT_EQ(fleet_.MessageOf(id, now_), "is stopping, gets no new work");
   Register(Record("a", "1"), 2);
@@ -60,7 +59,26 @@ TEST_F(FleetTest, AStoppingAgentGetsNothingNewAndItsSuccessorDoes) {
   Register(Record("a", "2"));
   EXPECT_FALSE(fleet_.IsStopping(id));
   EXPECT_EQ(State("a"), WorkerState::kReady);
-  EXPECT_FALSE(fleet_.SetStopping(job::WorkerId("nobody"), true));
+  fleet_.SetStopping(job::WorkerId("nobody"), true);
+  EXPECT_FALSE(fleet_.IsStopping(job::WorkerId("nobody")));
+}
+
+TEST_F(FleetTest, AnAgentThatCanStartNothingIsNotReadyAndSaysWhy) {
+  const job::WorkerId id("a");
+  Register(Record("a", "1"));
+  fleet_.SetNotReady(id, "the disk is full");
+  EXPECT_EQ(State("a"), WorkerState::kNotReady);
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "the disk is full");
+  Register(Record("a", "1"), 2);
+  EXPECT_EQ(State("a"), WorkerState::kNotReady) << "the same agent";
+  ASSERT_TRUE(fleet_.SetDraining(id, true));
+  EXPECT_EQ(State("a"), WorkerState::kDraining) << "what people want is shown";
+  ASSERT_TRUE(fleet_.SetDraining(id, false));
+  now_ += Seconds(20);
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  Register(Record("a", "2"));
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  fleet_.SetNotReady(job::WorkerId("nobody"), "of no account");
 }
 
 TEST_F(FleetTest, TellsWhoHasBeenSilentForLong) {

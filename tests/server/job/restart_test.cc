@@ -27,7 +27,7 @@ TEST(RestartTest, DefaultPolicyDecidesByReason) {  // P-37
       {R::kWorkerLost, JobState::kQueued, JobReason::kRestartBackoff, true},
       {R::kHang, JobState::kQueued, JobReason::kRestartBackoff, true},
       {R::kOomHost, JobState::kQueued, JobReason::kRestartBackoff, true},
-      {R::kStartFailed, JobState::kFailed, JobReason::kNotRestartable, false},
+      {R::kStartFailed, JobState::kQueued, JobReason::kRestartBackoff, false},
       {R::kCancelled, JobState::kFailed, JobReason::kNotRestartable, false},
       {R::kTimeLimit, JobState::kFailed, JobReason::kNotRestartable, false},
   };
@@ -48,6 +48,43 @@ TEST(RestartTest, RestartsAreBounded) {  // P-108, R-40
   EXPECT_EQ(decision.state, JobState::kFailed);
   EXPECT_EQ(decision.reason, JobReason::kRestartsExhausted);
   EXPECT_NE(decision.message.find("signal 9"), std::string::npos);
+}
+
+TEST(RestartTest, FailedStartsAreRetriedWithoutCountingUntilThereAreTooMany) {
+  Job job = Running();
+  job.num_restarts = job.spec->restart.max;
+  for (int n = 1; n <= kMaxStartRetries; ++n) {
+    const EndDecision decision = DecideEnd(job, R::kStartFailed, "disk full");
+    ASSERT_EQ(decision.state, JobState::kQueued) << n;
+    EXPECT_FALSE(decision.counts_as_restart);
+    EXPECT_NE(decision.message.find("disk full"), std::string::npos);
+    Attempt ended = job.attempts.back();
+    ended.state = AttemptState::kEnded;
+    ended.reason = R::kStartFailed;
+    job.attempts.insert(job.attempts.end() - 1, ended);
+    Job queued = job;
+    queued.attempts.pop_back();
+    EXPECT_EQ(BackoffOf(queued), Backoff(job.spec->restart, n));
+  }
+  const EndDecision last = DecideEnd(job, R::kStartFailed, "disk full");
+  EXPECT_EQ(last.state, JobState::kFailed);
+  EXPECT_EQ(last.reason, JobReason::kNotRestartable);
+  EXPECT_EQ(last.message,
+            "attempt 1 ended: start_failed (disk full); that was the 6th start "
+            "in a row that failed");
+  // One that began in between makes it a new row.
+  job.attempts[2].reason = R::kStoppedWithCheckpoint;
+  EXPECT_EQ(DecideEnd(job, R::kStartFailed, "").state, JobState::kQueued);
+}
+
+TEST(RestartTest, AFailedStartCountsWhereThePolicyNamesIt) {
+  auto spec = std::make_shared<JobSpec>(*MakeSpec());
+  spec->restart.reasons = {R::kStartFailed};
+  Job job = Running(spec);
+  EXPECT_TRUE(DecideEnd(job, R::kStartFailed, "").counts_as_restart);
+  job.num_restarts = spec->restart.max;
+  EXPECT_EQ(DecideEnd(job, R::kStartFailed, "").reason,
+            JobReason::kRestartsExhausted);
 }
 
 TEST(RestartTest, GivenReasonsReplaceTheDefault) {

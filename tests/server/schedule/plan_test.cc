@@ -159,6 +159,53 @@ TEST(PlanTest, ABusyOrSilentFleetIsNotAnImpossibleOne) {
   EXPECT_EQ(cluster.Plan().waiting[0].message, "no worker is connected");
 }
 
+TEST(PlanTest, AWorkerThatIsNotReadyIsNamedInTheReasonToWait) {
+  Cluster cluster;
+  for (const char* name : {"a", "b", "c"}) {
+    Offer& offer = cluster.AddWorker(name, 1);
+    if (std::string(name) == "c") continue;
+    offer.usable = offer.present = false;
+    offer.not_ready = "its disk is full";
+  }
+  cluster.AddJob(1);
+  cluster.AddJob(2);
+  const Decision decision = cluster.Plan();
+  EXPECT_THAT(Workers(decision.assignments.at(0)), ElementsAre("c"));
+  EXPECT_EQ(decision.waiting.at(0).reason, JobReason::kUnsatisfiable);
+  EXPECT_EQ(decision.waiting[0].message,
+            "needs 2 ranks on cpu, the present workers could hold 1; a is not "
+            "ready: its disk is full; 1 more is not ready");
+  cluster.offers()[2].held = {"cpu:0"};
+  EXPECT_EQ(cluster.Plan().waiting.at(0).message,
+            "needs 1 cpu rank, 0 would fit now; a is not ready: its disk is "
+            "full; 1 more is not ready");
+  cluster.offers()[2].usable = cluster.offers()[2].present = false;
+  EXPECT_EQ(cluster.Plan().waiting.at(0).message,
+            "no worker takes new work: 1 is draining or stopping; a is not "
+            "ready: its disk is full; 1 more is not ready");
+  cluster.offers()[2].not_ready = "full as well";
+  EXPECT_EQ(cluster.Plan().waiting.at(0).message,
+            "no worker takes new work; a is not ready: its disk is full; 2 "
+            "more are not ready");
+}
+
+TEST(PlanTest, AWorkerThatCouldNotStartAJobGetsItOnlyIfNoOtherCanHoldIt) {
+  Cluster cluster;  // P-68
+  cluster.AddWorker("a", 2);
+  cluster.AddWorker("b", 1);
+  cluster.AddJob(1);
+  cluster.queued(0).avoid = {job::WorkerId("a")};
+  EXPECT_THAT(Workers(cluster.Plan().assignments.at(0)), ElementsAre("b"));
+  // It waits for another that is busy.
+  cluster.offers()[1].held = {"cpu:0"};
+  EXPECT_THAT(cluster.Plan().assignments, IsEmpty());
+  EXPECT_EQ(cluster.Plan().waiting.at(0).message,
+            "needs 1 cpu rank, 0 would fit now; not on a, which could not "
+            "start it");
+  cluster.offers()[1].usable = cluster.offers()[1].present = false;
+  EXPECT_THAT(Workers(cluster.Plan().assignments.at(0)), ElementsAre("a"));
+}
+
 TEST(PlanTest, BackoffIsWaitedOutWithoutHoldingUpOthers) {
   Cluster cluster;
   cluster.AddWorker("a", 1);

@@ -66,6 +66,12 @@ TEST_F(RoutesTest, AliveIsWhenTheControlThreadAnswers) {
   for (auto& answer : unanswered_) answer();
 }
 
+TEST_F(RoutesTest, AWorkerIsShownWithWhatItSays) {
+  snapshot_.workers[0].state = fleet::WorkerState::kNotReady;
+  snapshot_.workers[0].message = "its disk is full";
+  EXPECT_THAT(Make().at("/")().body, HasSubstr("not_ready: its disk is full"));
+}
+
 TEST_F(RoutesTest, ReadyIsWhatTheProcessSays) {
   EXPECT_EQ(Make().at("/readyz")().status, 200);
   ready_ = absl::UnavailableError("loading the store");

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// What the core does with attempts that run: watches, stops, hands over and
+// removes them.
 #include "worker/agent/agent_core.h"
 
 #include <gmock/gmock.h>
@@ -6,316 +9,18 @@
 #include <signal.h>
 
 #include <filesystem>
-#include <map>
-#include <memory>
-#include <set>
 #include <string>
-#include <vector>
 
-#include "absl/strings/str_cat.h"
-#include "tests/worker/link/temp_dir.h"
-#include "worker/link/attempt_folder.h"
+#include "tests/worker/agent/agent_core_fixture.h"
 
 namespace epochd::agent {
 namespace {
 
-using process::RankStatus;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-using ::testing::StartsWith;
-using Phase = RankStatus::Phase;
+using RankPhase = process::RankStatus::Phase;
 
-// Ranks that live in memory; the test decides what becomes of them.
-class FakeRunner final : public process::RankRunner {
- public:
-  absl::Status Start(const keeper::RankRequest& request, bool) override {
-    if (!fail_starts.empty()) return absl::UnavailableError(fail_starts);
-    const std::string dir = link::RankDir(request.attempt_dir, request.rank);
-    started.push_back(dir);
-    had_socket[dir] = request.listen_fd >= 0;
-    if (keepers_come_up) ranks[dir].phase = Phase::kRunning;
-    return absl::OkStatus();
-  }
-  RankStatus Observe(const std::string& rank_dir) override {
-    return ranks[rank_dir];
-  }
-  bool GiveUp(const std::string& rank_dir) override {
-    if (!may_give_up) return false;
-    given_up.insert(rank_dir);
-    RankStatus& rank = ranks[rank_dir];
-    rank.phase = Phase::kEnded;
-    rank.exit.exit_code = 71;
-    rank.exit.stopped = true;
-    return true;
-  }
-  void Stop(const std::string& rank_dir) override { stopped.insert(rank_dir); }
-  void Kill(const std::string& rank_dir) override { killed.insert(rank_dir); }
-  void Forget(const std::string&) override {}
-  void Send(const std::string& rank_dir,
-            const link::Command& command) override {
-    sent[rank_dir] = command;
-    names_sent.push_back(command.name);
-  }
-
-  void End(const std::string& dir, int code, int64_t end = 1) {
-    RankStatus& rank = ranks[dir];
-    rank.phase = Phase::kEnded;
-    rank.exit.exit_code = code;
-    rank.exit.end_ns = end;
-    rank.exit.stopped = stopped.count(dir) > 0 || killed.count(dir) > 0;
-  }
-
-  std::string fail_starts;
-  bool keepers_come_up = true;
-  bool may_give_up = true;
-  std::vector<std::string> started;
-  std::map<std::string, bool> had_socket;
-  std::map<std::string, RankStatus> ranks;
-  std::set<std::string> stopped;
-  std::set<std::string> killed;
-  std::set<std::string> given_up;
-  std::map<std::string, link::Command> sent;
-  std::vector<std::string> names_sent;
-};
-
-class FakeSpool final : public Spool {
- public:
-  void Add(const std::string& attempt, int rank, const std::string&) override {
-    added.insert(absl::StrCat(attempt, "#", rank));
-  }
-  void SetEnded(const std::string& attempt, int rank) override {
-    ended.insert(absl::StrCat(attempt, "#", rank));
-  }
-  bool IsDrained(const std::string&) override { return drained; }
-  int64_t Acknowledged(const std::string&) override { return acknowledged; }
-  void Remove(const std::string& attempt) override { removed.insert(attempt); }
-
-  bool drained = false;
-  int64_t acknowledged = 0;
-  std::set<std::string> added;
-  std::set<std::string> ended;
-  std::set<std::string> removed;
-};
-
-class FakeFetcher final : public FileFetcher {
- public:
-  void Fetch(const std::string& attempt, const std::string&,
-             std::vector<CarriedFile>) override {
-    asked.push_back(attempt);
-  }
-  std::vector<std::string> asked;
-};
-
-class Core : public ::testing::Test {
- protected:
-  Core() { Restart(); }
-
-  // A new agent on the same work-dir.
-  void Restart() {
-    core_ = std::make_unique<AgentCore>(
-        AgentCore::Options{
-            .work_dir = dir_.path(),
-            .storage = "/storage",
-            .advertise_host = "127.0.0.1",
-            .hostname = "host-a",
-            .remove_folder =
-                [this](const std::string& dir) { removed_.push_back(dir); }},
-        runner_, spool_, fetcher_);
-    core_->Adopt(now_);
-  }
-
-  static DesiredAttempt Wanted(const std::string& job, int ranks_here,
-                               int world_size, int first_rank = 0) {
-    DesiredAttempt desired;
-    desired.name = absl::StrCat("jobs/", job, "/attempts/1");
-    desired.spec.job = job;
-    desired.spec.world_size = world_size;
-    desired.spec.experiment_json = "{}";
-    for (int i = 0; i < ranks_here; ++i) {
-      desired.spec.ranks.push_back(
-          {.rank = first_rank + i, .local_rank = i, .devices = {"cpu:0"}});
-    }
-    return desired;
-  }
-
-  void Want(std::vector<DesiredAttempt> attempts) {
-    core_->SetDesired({.version = ++version_, .attempts = std::move(attempts)},
-                      false);
-    Step();
-  }
-
-  void Step(absl::Duration passed = absl::Milliseconds(1)) {
-    now_ += passed;
-    core_->Step(now_);
-  }
-
-  ObservedAttempt Observed(const std::string& job = "a") {
-    for (const ObservedAttempt& attempt : core_->Observed()) {
-      if (attempt.name == absl::StrCat("jobs/", job, "/attempts/1")) {
-        return attempt;
-      }
-    }
-    return {};
-  }
-
-  std::string AttemptDir(const std::string& job = "a") {
-    return dir_ / ("attempts/" + job + "-1");
-  }
-  std::string RankDir(int rank, const std::string& job = "a") {
-    return link::RankDir(AttemptDir(job), rank);
-  }
-
-  const TempDir dir_;
-  FakeRunner runner_;
-  FakeSpool spool_;
-  FakeFetcher fetcher_;
-  absl::Time now_ = absl::UnixEpoch() + absl::Hours(1);
-  int64_t version_ = 0;
-  std::vector<std::string> removed_;
-  std::unique_ptr<AgentCore> core_;
-};
-
-TEST_F(Core, StartsARankAsSoonAsItIsDesired) {
-  Want({Wanted("a", 1, 1)});
-  EXPECT_EQ(runner_.started, std::vector<std::string>{RankDir(0)});
-  EXPECT_EQ(Observed().state, AttemptState::kRunning);
-  const link::AttemptSpec spec =
-      link::FromJson(*link::ReadFile(link::SpecPath(AttemptDir())));
-  EXPECT_EQ(spec.storage, "/storage");
-  EXPECT_EQ(spec.rendezvous, "");
-  EXPECT_THAT(spool_.added, testing::ElementsAre("jobs/a/attempts/1#0"));
-}
-
-TEST_F(Core, StepsAgainChangeNothing) {
-  Want({Wanted("a", 2, 2)});
-  Step();
-  Want({Wanted("a", 2, 2)});
-  EXPECT_EQ(runner_.started.size(), 2U);
-}
-
-TEST_F(Core, RankZeroInheritsTheBoundSocketAndItsPortIsReported) {
-  Want({Wanted("a", 2, 4)});
-  EXPECT_TRUE(runner_.had_socket[RankDir(0)]);
-  EXPECT_FALSE(runner_.had_socket[RankDir(1)]);
-  EXPECT_THAT(Observed().rendezvous, StartsWith("127.0.0.1:"));
-}
-
-TEST_F(Core, OtherRanksWaitForTheRendezvous) {
-  DesiredAttempt wanted = Wanted("a", 2, 4, /*first_rank=*/2);
-  Want({wanted});
-  EXPECT_THAT(runner_.started, IsEmpty());
-  EXPECT_EQ(Observed().state, AttemptState::kStarting);
-  wanted.spec.rendezvous = "node-b:4711";
-  Want({wanted});
-  EXPECT_EQ(runner_.started.size(), 2U);
-  EXPECT_EQ(Observed().rendezvous, "");
-  EXPECT_EQ(
-      link::FromJson(*link::ReadFile(link::SpecPath(AttemptDir()))).rendezvous,
-      "node-b:4711");
-}
-
-TEST_F(Core, WaitsForCarriedFiles) {
-  DesiredAttempt wanted = Wanted("a", 1, 1);
-  wanted.files = {{.path = "train.py", .sha256 = "00"}};
-  Want({wanted});
-  EXPECT_EQ(fetcher_.asked.size(), 1U);
-  EXPECT_THAT(runner_.started, IsEmpty());
-  core_->FetchDone("jobs/a/attempts/1", absl::OkStatus());
-  Step();
-  EXPECT_EQ(runner_.started.size(), 1U);
-}
-
-TEST_F(Core, AFileThatDoesNotComeIsAFailedStart) {
-  DesiredAttempt wanted = Wanted("a", 1, 1);
-  wanted.files = {{.path = "train.py", .sha256 = "00"}};
-  Want({wanted});
-  core_->FetchDone("jobs/a/attempts/1",
-                   absl::UnavailableError("carried file 'train.py': gone"));
-  Step();
-  EXPECT_EQ(Observed().state, AttemptState::kEnded);
-  EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
-  EXPECT_THAT(Observed().message, HasSubstr("'train.py'"));
-}
-
-TEST_F(Core, AFolderThatCannotBeMadeIsAFailedStart) {
-  Append(dir_ / "attempts/a-1", "a file in the way");
-  Want({Wanted("a", 1, 1)});
-  EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
-  EXPECT_THAT(Observed().message, HasSubstr("host-a"));
-}
-
-TEST_F(Core, AKeeperThatCannotBeStartedIsAFailedStart) {
-  runner_.fail_starts = "no such program";
-  Want({Wanted("a", 1, 1)});
-  EXPECT_EQ(Observed().state, AttemptState::kEnded);
-  EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
-  EXPECT_THAT(Observed().message, HasSubstr("no such program"));
-}
-
-TEST_F(Core, AKeeperThatNeverShowsUpIsAFailedStart) {
-  runner_.keepers_come_up = false;
-  Want({Wanted("a", 1, 1)});
-  Step(absl::Seconds(59));
-  EXPECT_EQ(Observed().state, AttemptState::kStarting);
-  Step(absl::Seconds(2));
-  EXPECT_EQ(Observed().state, AttemptState::kEnded);
-  EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
-}
-
-TEST_F(Core, AKeeperThatShowsUpLateIsNotLetIn) {
-  runner_.keepers_come_up = false;
-  Want({Wanted("a", 1, 1)});
-  Step(absl::Seconds(61));
-  EXPECT_THAT(runner_.given_up, testing::ElementsAre(RankDir(0)));
-}
-
-TEST_F(Core, AKeeperThatIsJustComingUpAtTheDeadlineIsEnded) {
-  runner_.keepers_come_up = false;
-  runner_.may_give_up = false;
-  Want({Wanted("a", 2, 2)});
-  runner_.ranks[RankDir(1)].phase = Phase::kRunning;
-  DesiredAttempt stop = Wanted("a", 2, 2);
-  stop.run = false;
-  stop.stop_reason = AttemptReason::kCancelled;
-  Want({stop});
-  runner_.End(RankDir(1), 75);
-  Step(absl::Seconds(61));
-  EXPECT_EQ(Observed().state, AttemptState::kStopping) << "one is coming up";
-  runner_.ranks[RankDir(0)].phase = Phase::kRunning;
-  Step(absl::Seconds(2));
-  EXPECT_THAT(runner_.stopped, testing::Contains(RankDir(0)));
-  runner_.End(RankDir(0), 75);
-  Step();
-  EXPECT_EQ(Observed().state, AttemptState::kEnded);
-}
-
-TEST_F(Core, ACancelDoesNotWaitForKeepersThatAreNotThere) {
-  runner_.keepers_come_up = false;
-  Want({Wanted("a", 1, 1)});
-  DesiredAttempt stop = Wanted("a", 1, 1);
-  stop.run = false;
-  stop.stop_reason = AttemptReason::kCancelled;
-  Want({stop});
-  EXPECT_EQ(Observed().state, AttemptState::kEnded);
-  EXPECT_EQ(Observed().reason, AttemptReason::kCancelled);
-}
-
-TEST_F(Core, RanksWaitUntilEveryAgentIsReady) {
-  DesiredAttempt wanted = Wanted("a", 1, 2);
-  wanted.start = false;
-  wanted.files = {{.path = "train.py", .sha256 = "00"}};
-  Want({wanted});
-  EXPECT_FALSE(Observed().ready);
-  core_->FetchDone("jobs/a/attempts/1", absl::OkStatus());
-  Step();
-  EXPECT_TRUE(Observed().ready);
-  EXPECT_THAT(runner_.started, IsEmpty());
-  wanted.start = true;
-  Want({wanted});
-  EXPECT_EQ(runner_.started.size(), 1U);
-}
-
-TEST_F(Core, ASilentTrainerHangs) {  // P-115
+TEST_F(AgentCoreTest, ASilentTrainerHangs) {  // P-115
   DesiredAttempt wanted = Wanted("a", 2, 2);
   wanted.spec.hang_after = 60;
   Want({wanted});
@@ -341,7 +46,7 @@ TEST_F(Core, ASilentTrainerHangs) {  // P-115
   EXPECT_EQ(Observed().reason, AttemptReason::kHang);
 }
 
-TEST_F(Core, ACommandThatPrintsLives) {
+TEST_F(AgentCoreTest, ACommandThatPrintsLives) {
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.experiment_json.clear();
   wanted.spec.command = {"train"};
@@ -358,7 +63,7 @@ TEST_F(Core, ACommandThatPrintsLives) {
   EXPECT_THAT(runner_.names_sent, IsEmpty());
 }
 
-TEST_F(Core, OnlyTheAgentOfRankZeroCallsItAHang) {
+TEST_F(AgentCoreTest, OnlyTheAgentOfRankZeroCallsItAHang) {
   DesiredAttempt wanted = Wanted("a", 1, 2, /*first_rank=*/1);
   wanted.spec.rendezvous = "node-b:1";
   wanted.spec.hang_after = 60;
@@ -371,7 +76,7 @@ TEST_F(Core, OnlyTheAgentOfRankZeroCallsItAHang) {
   EXPECT_THAT(runner_.names_sent, testing::ElementsAre("stacks"));
 }
 
-TEST_F(Core, TheHangLimitIsKnownAfterARestart) {
+TEST_F(AgentCoreTest, TheHangLimitIsKnownAfterARestart) {
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.hang_after = 60;
   Want({wanted});
@@ -381,7 +86,7 @@ TEST_F(Core, TheHangLimitIsKnownAfterARestart) {
   EXPECT_EQ(Observed().reason, AttemptReason::kHang);
 }
 
-TEST_F(Core, AnAttemptWhoseLinesNobodyTakesIsEndedAndSaysWhy) {
+TEST_F(AgentCoreTest, AnAttemptWhoseLinesNobodyTakesIsEndedAndSaysWhy) {
   Want({Wanted("a", 1, 1)});
   core_->SpoolBroken("jobs/a/attempts/1", "rank 0: log is not taken", false);
   Step();
@@ -396,7 +101,7 @@ TEST_F(Core, AnAttemptWhoseLinesNobodyTakesIsEndedAndSaysWhy) {
   EXPECT_EQ(Observed().problems.size(), 2U);
 }
 
-TEST_F(Core, TellsHowFarAnEndedAttemptIsHandedIn) {
+TEST_F(AgentCoreTest, TellsHowFarAnEndedAttemptIsHandedIn) {
   Want({Wanted("a", 1, 1)});
   spool_.acknowledged = 5;
   EXPECT_EQ(Observed().acknowledged_bytes, 0);
@@ -405,18 +110,18 @@ TEST_F(Core, TellsHowFarAnEndedAttemptIsHandedIn) {
   EXPECT_EQ(Observed().acknowledged_bytes, 5);
 }
 
-TEST_F(Core, ANodeThatCannotLoadTheTrainerIsNotABadSpec) {
+TEST_F(AgentCoreTest, ANodeThatCannotLoadTheTrainerIsNotABadSpec) {
   Want({Wanted("a", 1, 1)});
   Append(link::LogPath(RankDir(0)), "libtorch.so: cannot open\n");
   runner_.End(RankDir(0), 127);
   Step();
-  EXPECT_EQ(Observed().reason, AttemptReason::kRankLost);
+  EXPECT_EQ(Observed().reason, AttemptReason::kStartFailed);
   EXPECT_THAT(Observed().message,
               HasSubstr("exit code 127 (this node cannot load the trainer): "
                         "its log ends with: libtorch.so: cannot open"));
 }
 
-TEST_F(Core, EndsCompletedOnlyWhenEveryRankIsDone) {
+TEST_F(AgentCoreTest, EndsCompletedOnlyWhenEveryRankIsDone) {
   Want({Wanted("a", 2, 2)});
   runner_.End(RankDir(1), 0);
   Step();
@@ -431,7 +136,7 @@ TEST_F(Core, EndsCompletedOnlyWhenEveryRankIsDone) {
   EXPECT_TRUE(Observed().drained);
 }
 
-TEST_F(Core, AFailingRankStopsTheOthersAndIsNamed) {
+TEST_F(AgentCoreTest, AFailingRankStopsTheOthersAndIsNamed) {
   Want({Wanted("a", 2, 2)});
   Append(link::EventsPath(RankDir(1)),
          R"({"type":"notice","severity":"error","text":"loss is NaN"})"
@@ -450,7 +155,7 @@ TEST_F(Core, AFailingRankStopsTheOthersAndIsNamed) {
             "failed): loss is NaN");
 }
 
-TEST_F(Core, StopsWhatIsNotWantedAndReportsTheReason) {
+TEST_F(AgentCoreTest, StopsWhatIsNotWantedAndReportsTheReason) {
   Want({Wanted("a", 1, 1)});
   DesiredAttempt stop = Wanted("a", 1, 1);
   stop.run = false;
@@ -463,7 +168,7 @@ TEST_F(Core, StopsWhatIsNotWantedAndReportsTheReason) {
   EXPECT_EQ(Observed().reason, AttemptReason::kCancelled);
 }
 
-TEST_F(Core, AStopThatOvertakesTheStartIsAnsweredWithEnded) {
+TEST_F(AgentCoreTest, AStopThatOvertakesTheStartIsAnsweredWithEnded) {
   DesiredAttempt stop = Wanted("a", 1, 1);
   stop.run = false;
   stop.stop_reason = AttemptReason::kCancelled;
@@ -473,7 +178,7 @@ TEST_F(Core, AStopThatOvertakesTheStartIsAnsweredWithEnded) {
   EXPECT_EQ(Observed().reason, AttemptReason::kCancelled);
 }
 
-TEST_F(Core, CancelWhileWaitingForTheRendezvousStartsNothing) {
+TEST_F(AgentCoreTest, CancelWhileWaitingForTheRendezvousStartsNothing) {
   DesiredAttempt wanted = Wanted("a", 1, 2, /*first_rank=*/1);
   Want({wanted});
   wanted.run = false;
@@ -484,7 +189,7 @@ TEST_F(Core, CancelWhileWaitingForTheRendezvousStartsNothing) {
   EXPECT_EQ(Observed().state, AttemptState::kEnded);
 }
 
-TEST_F(Core, RemovesTheFolderOnceForgottenAndDrained) {
+TEST_F(AgentCoreTest, RemovesTheFolderOnceForgottenAndDrained) {
   Want({Wanted("a", 1, 1)});
   runner_.End(RankDir(0), 0);
   Step();
@@ -506,13 +211,13 @@ TEST_F(Core, RemovesTheFolderOnceForgottenAndDrained) {
   EXPECT_THAT(spool_.removed, testing::ElementsAre("jobs/a/attempts/1"));
 }
 
-TEST_F(Core, WhatIsNotListedIsEnded) {
+TEST_F(AgentCoreTest, WhatIsNotListedIsEnded) {
   Want({Wanted("a", 1, 1)});
   Want({});
   EXPECT_THAT(runner_.stopped, testing::ElementsAre(RankDir(0)));
 }
 
-TEST_F(Core, KeepsEverythingRunningUntilTheCoordinatorSpoke) {
+TEST_F(AgentCoreTest, KeepsEverythingRunningUntilTheCoordinatorSpoke) {
   Want({Wanted("a", 1, 1)});
   Restart();
   Step();
@@ -520,7 +225,7 @@ TEST_F(Core, KeepsEverythingRunningUntilTheCoordinatorSpoke) {
   EXPECT_EQ(Observed().state, AttemptState::kRunning);
 }
 
-TEST_F(Core, IgnoresAnOlderVersionButNotAfterARegistration) {
+TEST_F(AgentCoreTest, IgnoresAnOlderVersionButNotAfterARegistration) {
   Want({Wanted("a", 1, 1)});
   core_->SetDesired({.version = 0, .attempts = {}}, false);
   Step();
@@ -530,7 +235,7 @@ TEST_F(Core, IgnoresAnOlderVersionButNotAfterARegistration) {
   EXPECT_EQ(runner_.stopped.size(), 1U);
 }
 
-TEST_F(Core, ARefusedAttemptIsEndedAndCountsAsDrained) {
+TEST_F(AgentCoreTest, ARefusedAttemptIsEndedAndCountsAsDrained) {
   Want({Wanted("a", 1, 1)});
   core_->Refuse("jobs/a/attempts/1");
   Step();
@@ -541,7 +246,7 @@ TEST_F(Core, ARefusedAttemptIsEndedAndCountsAsDrained) {
   EXPECT_TRUE(Observed().drained);
 }
 
-TEST_F(Core, RenewsLeasesWhileTheCoordinatorHearsOfUs) {
+TEST_F(AgentCoreTest, RenewsLeasesWhileTheCoordinatorHearsOfUs) {
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
   core_->RenewLeases(now_);
@@ -557,7 +262,7 @@ TEST_F(Core, RenewsLeasesWhileTheCoordinatorHearsOfUs) {
   EXPECT_THAT(runner_.killed, IsEmpty());
 }
 
-TEST_F(Core, TheFirstLeaseCountsFromTheLastWordOfTheCoordinator) {
+TEST_F(AgentCoreTest, TheFirstLeaseCountsFromTheLastWordOfTheCoordinator) {
   core_->RenewLeases(now_);
   const absl::Time renewed = now_;
   DesiredAttempt wanted = Wanted("a", 1, 1);
@@ -572,7 +277,7 @@ TEST_F(Core, TheFirstLeaseCountsFromTheLastWordOfTheCoordinator) {
   EXPECT_THAT(runner_.killed, testing::ElementsAre(RankDir(0)));
 }
 
-TEST_F(Core, NothingStartsUnderALeaseThatIsOver) {
+TEST_F(AgentCoreTest, NothingStartsUnderALeaseThatIsOver) {
   core_->RenewLeases(now_);
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
@@ -584,7 +289,7 @@ TEST_F(Core, NothingStartsUnderALeaseThatIsOver) {
   EXPECT_EQ(runner_.started.size(), 1U);
 }
 
-TEST_F(Core, ALeaseThatEndsWhileFilesAreFetchedStartsNothing) {
+TEST_F(AgentCoreTest, ALeaseThatEndsWhileFilesAreFetchedStartsNothing) {
   core_->RenewLeases(now_);
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
@@ -597,7 +302,7 @@ TEST_F(Core, ALeaseThatEndsWhileFilesAreFetchedStartsNothing) {
   EXPECT_EQ(Observed().reason, AttemptReason::kWorkerLost);
 }
 
-TEST_F(Core, KillsAtTheEndOfTheLease) {
+TEST_F(AgentCoreTest, KillsAtTheEndOfTheLease) {
   core_->RenewLeases(now_);
   DesiredAttempt wanted = Wanted("a", 1, 1);
   wanted.spec.self_fence_after = 96;
@@ -610,7 +315,7 @@ TEST_F(Core, KillsAtTheEndOfTheLease) {
   EXPECT_THAT(Observed().message, HasSubstr("no word from the coordinator"));
 }
 
-TEST_F(Core, TakesOverRunningAndEndedAttempts) {
+TEST_F(AgentCoreTest, TakesOverRunningAndEndedAttempts) {
   Want({Wanted("a", 1, 1), Wanted("b", 1, 1)});
   runner_.End(RankDir(0, "b"), 0);
   Restart();
@@ -622,9 +327,9 @@ TEST_F(Core, TakesOverRunningAndEndedAttempts) {
   EXPECT_EQ(runner_.started.size(), 2U);
 }
 
-TEST_F(Core, AnAttemptThatWasNeverFullyStartedIsLostAfterARestart) {
+TEST_F(AgentCoreTest, AnAttemptThatWasNeverFullyStartedIsLostAfterARestart) {
   Want({Wanted("a", 2, 2)});
-  runner_.ranks[RankDir(1)].phase = Phase::kAbsent;
+  runner_.ranks[RankDir(1)].phase = RankPhase::kAbsent;
   Restart();
   Step();
   EXPECT_EQ(Observed().state, AttemptState::kStarting);
@@ -636,7 +341,7 @@ TEST_F(Core, AnAttemptThatWasNeverFullyStartedIsLostAfterARestart) {
   EXPECT_EQ(Observed().reason, AttemptReason::kRankLost);
 }
 
-TEST_F(Core, AFolderThatNeverBeganIsRemovedAndStartedAnew) {
+TEST_F(AgentCoreTest, AFolderThatNeverBeganIsRemovedAndStartedAnew) {
   std::filesystem::create_directories(AttemptDir() + "/files");
   Append(AttemptDir() + "/files/half", "x");
   Restart();
@@ -645,7 +350,7 @@ TEST_F(Core, AFolderThatNeverBeganIsRemovedAndStartedAnew) {
   EXPECT_EQ(runner_.started.size(), 1U);
 }
 
-TEST_F(Core, StopAllEndsEverythingAndTakesNothingNewOn) {
+TEST_F(AgentCoreTest, StopAllEndsEverythingAndTakesNothingNewOn) {
   Want({Wanted("a", 1, 1)});
   core_->StopAll();
   Want({Wanted("a", 1, 1), Wanted("b", 1, 1)});

@@ -8,6 +8,7 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <limits>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/worker/agent/fake_coordinator.h"
 #include "tests/worker/process/attempt_fixture.h"
+#include "worker/agent/work_folder.h"
 #include "worker/process/keeper/process_tree.h"
 
 namespace epochd::agent {
@@ -62,6 +64,9 @@ class AgentTest : public ::testing::Test {
     options.core.storage = dir_ / "storage";
     options.core.advertise_host = "127.0.0.1";
     options.core.hostname = "host-a";
+    options.core.find_obstacle = [this] {
+      return FolderProblem(dir_ / "work", min_free_);
+    };
     options.runner = {.trainer = FAKE_TRAINER,
                       .keeper = FAKE_TRAINER,
                       .log_path = dir_ / "warm.log",
@@ -97,6 +102,7 @@ class AgentTest : public ::testing::Test {
 
   const TempDir dir_;
   FakeCoordinator coordinator_;
+  int64_t min_free_ = 0;
   std::unique_ptr<Agent> agent_;
   std::thread thread_;
   absl::Status outcome_;
@@ -303,6 +309,19 @@ TEST_F(AgentTest, AStoppingAgentSaysSoBeforeItsAttemptsHaveEnded) {
   EXPECT_TRUE(WaitFor([&] { return coordinator_.stopping(); }));
   EXPECT_NE(coordinator_.Observed(Name("a")).state, AttemptState::kEnded);
   Append(AttemptDir("a") + "/files/go", "now");
+}
+
+TEST_F(AgentTest, AnAgentWithoutRoomSaysSoAndStartsNothing) {
+  min_free_ = std::numeric_limits<int64_t>::max();
+  StartAgent();
+  EXPECT_TRUE(WaitFor([&] { return !coordinator_.not_ready().empty(); }));
+  EXPECT_THAT(coordinator_.not_ready(),
+              HasSubstr("work folder '" + (dir_ / "work") + "' has "));
+  coordinator_.Want({Script("a", kSay)});
+  const ObservedAttempt ended = WaitForDrained("a");
+  EXPECT_EQ(ended.reason, AttemptReason::kStartFailed);
+  EXPECT_THAT(ended.message, HasSubstr("' has "));
+  EXPECT_FALSE(std::filesystem::exists(AttemptDir("a")));
 }
 
 TEST_F(AgentTest, AnAgentThatLeavesItsAttemptsSaysSo) {

@@ -51,7 +51,7 @@ TEST(Conclusion, FollowsHowRanksEnded) {
       {"bad spec", {.ended = {Code(0, 78, 1)}}, AttemptReason::kBadSpec, 0},
       {"the node cannot load the trainer, and the others lose a peer",
        {.ended = {Code(0, 71, 1), Code(1, 127, 2)}},
-       AttemptReason::kRankLost,
+       AttemptReason::kStartFailed,
        1},
       {"the command names no program",
        {.ended = {Code(0, 127, 1)}, .is_command = true},

@@ -43,6 +43,11 @@ bool FakeCoordinator::stopping() {
   return stopping_;
 }
 
+std::string FakeCoordinator::not_ready() {
+  const absl::MutexLock lock(&mutex_);
+  return not_ready_;
+}
+
 std::string FakeCoordinator::folder_id() {
   const absl::MutexLock lock(&mutex_);
   return folder_id_;
@@ -103,6 +108,7 @@ absl::Status FakeCoordinator::Admit(const WorkerInfo& worker) {
 
 void FakeCoordinator::TakeIn(const AgentReport& report) {
   stopping_ = report.stopping;
+  not_ready_ = report.not_ready;
   observed_.clear();
   for (const ObservedAttempt& attempt : report.attempts) {
     observed_[attempt.name] = attempt;

@@ -42,6 +42,8 @@ class FakeCoordinator final : public Transport {
   ObservedAttempt Observed(const std::string& attempt);
   // Whether the agent last said so.
   bool stopping();
+  // Why the agent last said that it can start nothing.
+  std::string not_ready();
   // Of the last registration.
   std::string folder_id();
   int num_registrations();
@@ -89,6 +91,7 @@ class FakeCoordinator final : public Transport {
   bool superseded_ ABSL_GUARDED_BY(mutex_) = false;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
+  std::string not_ready_ ABSL_GUARDED_BY(mutex_);
   std::string folder_id_ ABSL_GUARDED_BY(mutex_);
   bool takes_no_lines_ ABSL_GUARDED_BY(mutex_) = false;
   int num_registrations_ ABSL_GUARDED_BY(mutex_) = 0;

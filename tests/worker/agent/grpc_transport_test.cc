@@ -160,7 +160,8 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
                                      .acknowledged_bytes = 9,
                                      .problems = {"p"}};
   const auto answer = transport_->Register(
-      worker_, {.attempts = {attempt_seen}, .stopping = true});
+      worker_,
+      {.attempts = {attempt_seen}, .stopping = true, .not_ready = "full"});
   ASSERT_TRUE(answer.ok()) << answer.status();
   EXPECT_EQ(answer->heartbeat_interval, absl::Seconds(3));
 
@@ -178,6 +179,7 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
   EXPECT_EQ(sent.observed(0).problems(0), "p");
   EXPECT_EQ(sent.work_dir_id(), "folder");
   EXPECT_TRUE(sent.stopping());
+  EXPECT_EQ(sent.not_ready(), "full");
 
   ASSERT_EQ(answer->desired.attempts.size(), 1U);
   const DesiredAttempt& attempt = answer->desired.attempts[0];

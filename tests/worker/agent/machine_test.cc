@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "tests/worker/link/temp_dir.h"
@@ -16,6 +17,7 @@
 #include "worker/agent/last_words.h"
 #include "worker/agent/rendezvous.h"
 #include "worker/agent/trainer_catalogue.h"
+#include "worker/agent/work_folder.h"
 #include "worker/agent/worker_options.h"
 
 namespace epochd::agent {
@@ -95,6 +97,31 @@ TEST(Devices, AMachineWithoutDriverHasNoGpus) {
   }
 }
 
+TEST(WorkFolder, CanBeUsedWhereThereIsRoomAndLeavesNothingBehind) {
+  const TempDir dir;
+  EXPECT_EQ(FolderProblem(dir.path(), 1), "");
+  EXPECT_TRUE(std::filesystem::is_empty(dir.path()));
+}
+
+TEST(WorkFolder, IsOfNoUseWithTooLittleFreeSpace) {
+  const TempDir dir;
+  const std::string problem =
+      FolderProblem(dir.path(), std::numeric_limits<int64_t>::max());
+  EXPECT_THAT(problem, HasSubstr("work folder '" + dir.path() + "' has "));
+  EXPECT_THAT(problem, HasSubstr(" MiB free, --min-free-space asks for "));
+}
+
+TEST(WorkFolder, IsOfNoUseWhereNothingCanBeWritten) {
+  EXPECT_EQ(FolderProblem("/proc/self", 0),
+            "work folder '/proc/self' cannot be written: No such file or "
+            "directory");
+  // A device that is full whatever is written to it.
+  const TempDir dir;
+  std::filesystem::create_symlink("/dev/full", dir / "probe");
+  EXPECT_THAT(FolderProblem(dir.path(), 0),
+              HasSubstr("cannot be written: No space left on device"));
+}
+
 TEST(LastWords, PreferAnErrorToldOverTheLogAndArePrintable) {
   const TempDir dir;
   EXPECT_EQ(LastWords(dir.path()), "");
@@ -171,6 +198,8 @@ TEST(WorkerOptions, NamesTheFlagThatIsWrong) {
       {[](WorkerOptions& o) { o.labels = {"zone"}; }, "--labels: 'zone'"},
       {[](WorkerOptions& o) { o.drain_timeout = "soon"; },
        "--drain-timeout: 'soon'"},
+      {[](WorkerOptions& o) { o.min_free_space = "much"; },
+       "--min-free-space: 'much'"},
       {[](WorkerOptions& o) { o.coordinator = "host"; }, "--coordinator"},
       {[](WorkerOptions& o) { o.work_dir = "/proc/x"; }, "--work-dir"},
       {[](WorkerOptions& o) { o.catalogue = "/no/file"; }, "--catalogue"},
