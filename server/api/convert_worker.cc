@@ -85,6 +85,7 @@ absl::StatusOr<control::ObservedAttempt> FromProto(
   out.drained = in.drained();
   out.ready = in.ready();
   out.acknowledged_bytes = in.acknowledged_bytes();
+  out.lost_peers = in.lost_peers();
   for (const std::string& problem : in.problems()) {
     if (out.problems.size() == kMaxProblems) break;
     out.problems.push_back(Shortened(problem));

@@ -45,6 +45,8 @@ struct ObservedAttempt {
   int64_t acknowledged_bytes = 0;
   // What went wrong without being the reason of an end.
   std::vector<std::string> problems;
+  // The ranks that failed here only lost their peers.
+  bool lost_peers = false;
 };
 
 struct Registration {

@@ -56,7 +56,7 @@ bool SameReport(const ObservedAttempt& a, const ObservedAttempt& b) {
   return a.state == b.state && a.reason == b.reason && a.message == b.message &&
          a.drained == b.drained && a.rendezvous == b.rendezvous &&
          a.ready == b.ready && a.acknowledged_bytes == b.acknowledged_bytes &&
-         a.problems == b.problems &&
+         a.problems == b.problems && a.lost_peers == b.lost_peers &&
          std::equal(a.ranks.begin(), a.ranks.end(), b.ranks.begin(),
                     b.ranks.end(),
                     [](const ObservedRank& x, const ObservedRank& y) {
@@ -115,7 +115,7 @@ bool AttemptWatch::Orphan(const job::WorkerId& worker,
     return MarkGone(worker, message);
   }
   report.orphaned_at = now;
-  if (!cause_) cause_ = Cause{worker, AttemptReason::kWorkerLost, message};
+  Blame({worker, AttemptReason::kWorkerLost, message});
   return true;
 }
 
@@ -126,7 +126,7 @@ bool AttemptWatch::MarkGone(const job::WorkerId& worker,
   report.gone = true;
   // Ended there before, so that its end was known: only lines may be missing.
   if (report.seen && report.last.state == AttemptState::kEnded) return true;
-  if (!cause_) cause_ = Cause{worker, AttemptReason::kWorkerLost, message};
+  Blame({worker, AttemptReason::kWorkerLost, message});
   return true;
 }
 
@@ -256,27 +256,36 @@ fleet::SteadyTime AttemptWatch::NextDeadline(
   return deadline;
 }
 
+void AttemptWatch::Blame(Cause cause) {
+  if (!cause_ || (cause_->lost_peers && !cause.lost_peers)) {
+    cause_ = std::move(cause);
+  }
+}
+
 void AttemptWatch::FindCause(const job::WorkerId& worker,
                              const Report& report) {
   const ObservedAttempt& last = report.last;
   // A worker of whose ranks an exit code was the first sign may say more.
-  const bool refines = cause_ && cause_->worker == worker &&
-                       IsSpecific(last.reason) && cause_->reason != last.reason;
-  if (cause_ && !refines) return;
+  if (cause_ && cause_->worker == worker && IsSpecific(last.reason) &&
+      cause_->reason != last.reason) {
+    cause_.reset();
+  }
+  // Who ended it as it was told has nothing to say.
+  const bool was_told = cause_ && last.message.empty();
   if (last.reason != AttemptReason::kUnspecified &&
       last.reason != AttemptReason::kCompleted) {
-    cause_ = Cause{worker, last.reason, last.message};
-  } else if (!cause_) {
-    for (const ObservedRank& rank : last.ranks) {
-      if (!Failed(rank)) continue;
-      cause_ = Cause{worker, ReasonOfExit(rank), DescribeExit(worker, rank)};
-      return;
-    }
-    if (last.state == AttemptState::kEnded &&
-        last.reason == AttemptReason::kUnspecified) {
-      cause_ = Cause{worker, AttemptReason::kRankLost,
-                     fmt::format("{} gave no reason", worker.name())};
-    }
+    if (!was_told) Blame({worker, last.reason, last.message, last.lost_peers});
+    return;
+  }
+  for (const ObservedRank& rank : last.ranks) {
+    if (!Failed(rank)) continue;
+    Blame({worker, ReasonOfExit(rank), DescribeExit(worker, rank),
+           rank.exit_code == link::kInfrastructure});
+  }
+  if (!cause_ && last.state == AttemptState::kEnded &&
+      last.reason == AttemptReason::kUnspecified) {
+    cause_ = Cause{worker, AttemptReason::kRankLost,
+                   fmt::format("{} gave no reason", worker.name())};
   }
 }
 

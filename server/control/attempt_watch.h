@@ -100,8 +100,13 @@ class AttemptWatch {
     job::WorkerId worker;
     job::AttemptReason reason = job::AttemptReason::kUnspecified;
     std::string message;
+    // Of ranks that only lost their peers: what another worker says, or its
+    // loss, explains the end better.
+    bool lost_peers = false;
   };
 
+  // Takes it as the cause unless a better one is known.
+  void Blame(Cause cause);
   void FindCause(const job::WorkerId& worker, const Report& report);
   const Report* Find(const job::WorkerId& worker) const;
   Cause FinalCause(const job::Attempt& attempt) const;
@@ -110,7 +115,8 @@ class AttemptWatch {
   job::AttemptNumber number_;
   std::string rendezvous_;
   std::map<job::WorkerId, Report> reports_;
-  // The first thing that went wrong.
+  // The first thing that went wrong by itself; until one is known, the first
+  // that only followed.
   std::optional<Cause> cause_;
 };
 

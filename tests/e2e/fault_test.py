@@ -94,6 +94,28 @@ class FaultTest(unittest.TestCase):
                              'ATTEMPT_REASON_HANG')
             self.assertFalse(e2e.is_alive(rank))
 
+    def test_the_rank_that_died_is_the_cause_and_not_who_lost_it(self):
+        with e2e.Cluster() as cluster:
+            cluster.start(workers=2, cpus=1)
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                replicas=2, epochs=1000, batch_size=4, every='100 steps')))
+            cluster.wait_state(job, 'JOB_STATE_RUNNING')
+            keeper = e2e.wait_for(
+                lambda: e2e.read_json(next(cluster.folder.glob(
+                    'work-w1/attempts/*/rank-1/keeper.json'))), 'the keeper')
+            rank, = e2e.wait_for(lambda: e2e.children_of(keeper['pid']),
+                                 'rank 1')
+            os.kill(rank, signal.SIGKILL)
+            ended = e2e.wait_for(
+                lambda: [a for a in cluster.job(job)['attempts']
+                         if a['state'] == 'ATTEMPT_STATE_ENDED'],
+                'the end of the attempt')[0]
+            self.assertEqual(ended['reason'], 'ATTEMPT_REASON_RANK_LOST')
+            self.assertIn('rank 1', ended['message'])
+            self.assertIn('killed by signal 9 (SIGKILL)', ended['message'])
+            cluster.epochctl('job', 'cancel', job)
+            cluster.wait_state(job, 'JOB_STATE_CANCELLED')
+
     def test_a_node_that_cannot_load_the_trainer_is_to_blame(self):
         with e2e.Cluster() as cluster:
             cluster.start_coordinator()

@@ -95,6 +95,7 @@ void AgentCore::StopIfDue(Attempt& attempt, absl::Time now) {
     if (cause.rank >= 0) {
       attempt.reason = cause.reason;
       attempt.message = Blame(attempt, cause.rank, cause.how);
+      attempt.lost_peers = cause.lost_peers;
     }
   }
   StopIfHanging(attempt, now);
@@ -150,6 +151,7 @@ void AgentCore::FinishIfGone(Attempt& attempt) {
   if (attempt.reason == AttemptReason::kUnspecified || conclusion.rank >= 0 ||
       attempt.fenced) {
     attempt.reason = conclusion.reason;
+    attempt.lost_peers = conclusion.lost_peers;
     attempt.message =
         conclusion.rank >= 0 ? Blame(attempt, conclusion.rank, conclusion.how)
         : attempt.fenced     ? absl::StrCat(Where(attempt), ": ", kLeaseOver)

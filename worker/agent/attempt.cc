@@ -51,7 +51,8 @@ ObservedAttempt Attempt::Observe(bool drained,
                            .reason = reason,
                            .message = message,
                            .ready = phase != Phase::kFetching,
-                           .problems = problems};
+                           .problems = problems,
+                           .lost_peers = lost_peers};
   switch (phase) {
     case Phase::kFetching:
     case Phase::kMeeting:

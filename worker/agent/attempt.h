@@ -58,6 +58,8 @@ struct Attempt {
   HangWatch hang;
   AttemptReason reason = AttemptReason::kUnspecified;
   std::string message;
+  // Of the rank that the message is about.
+  bool lost_peers = false;
   // What went wrong without being the reason of an end.
   std::vector<std::string> problems;
 

@@ -67,7 +67,8 @@ Conclusion FindCause(const ConclusionInput& input) {
   }
   return {.reason = reason,
           .rank = cause->rank,
-          .how = link::Describe(cause->exit, input.is_command)};
+          .how = link::Describe(cause->exit, input.is_command),
+          .lost_peers = Follows(cause->exit)};
 }
 
 Conclusion Conclude(const ConclusionInput& input) {

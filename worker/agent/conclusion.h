@@ -38,6 +38,8 @@ struct Conclusion {
   int rank = -1;
   // How that rank ended; empty: no rank is to blame.
   std::string how{};
+  // It only lost its peers: the first to fail was on another worker.
+  bool lost_peers = false;
 };
 
 // The rank to blame so far, if any: reason unspecified means none.

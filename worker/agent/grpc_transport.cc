@@ -87,6 +87,7 @@ void FillObserved(const std::vector<ObservedAttempt>& observed,
     out.set_drained(attempt.drained);
     out.set_ready(attempt.ready);
     out.set_acknowledged_bytes(attempt.acknowledged_bytes);
+    out.set_lost_peers(attempt.lost_peers);
     for (const std::string& problem : attempt.problems) {
       out.add_problems(problem);
     }

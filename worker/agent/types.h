@@ -86,6 +86,9 @@ struct ObservedAttempt {
   int64_t acknowledged_bytes = 0;
   // What went wrong without being the reason of an end.
   std::vector<std::string> problems{};
+  // The ranks that failed here only lost their peers: another worker's word for
+  // the end explains it better.
+  bool lost_peers = false;
 
   bool operator==(const ObservedAttempt&) const = default;
 };

@@ -127,6 +127,52 @@ TEST_F(AttemptWatchTest, ExitCodesHaveTheirMeaning) {
   }
 }
 
+TEST_F(AttemptWatchTest, WhoDiedIsTheCauseAndNotWhoSawItFirst) {  // P-123
+  See("a", Report(AttemptState::kRunning));
+  auto survivor = Report(AttemptState::kStopping, AttemptReason::kRankLost);
+  survivor.message = "rank 0: exit code 71: connection closed by peer";
+  survivor.lost_peers = true;
+  See("a", survivor);
+  EXPECT_EQ(Follow(), AttemptState::kStopping);
+  EXPECT_EQ(attempt_.message, survivor.message);
+  auto died = Report(AttemptState::kEnded, AttemptReason::kRankLost);
+  died.message = "rank 1: killed by signal 9 (SIGKILL)";
+  See("b", died);
+  survivor.state = AttemptState::kEnded;
+  survivor.drained = true;
+  See("a", survivor);
+  EXPECT_EQ(Follow(), AttemptState::kEnded);
+  EXPECT_EQ(attempt_.reason, AttemptReason::kRankLost);
+  EXPECT_EQ(attempt_.message, died.message);
+}
+
+TEST_F(AttemptWatchTest, ALostWorkerIsTheCauseOverRanksThatLostTheirPeer) {
+  See("a", Report(AttemptState::kRunning));
+  See("b", Report(AttemptState::kRunning));
+  EXPECT_EQ(Follow(), AttemptState::kRunning);
+  auto survivor = Report(AttemptState::kEnded, AttemptReason::kRankLost);
+  survivor.message = "rank 0: exit code 71: connection closed by peer";
+  survivor.lost_peers = true;
+  See("a", survivor);
+  EXPECT_EQ(Follow(), AttemptState::kStopping);
+  watch_.MarkGone(job::WorkerId("b"), "b was silent for 2m");
+  EXPECT_EQ(Follow(), AttemptState::kEnded);
+  EXPECT_EQ(attempt_.reason, AttemptReason::kWorkerLost);
+  EXPECT_EQ(attempt_.message, "b was silent for 2m");
+}
+
+TEST_F(AttemptWatchTest, WhoEndedItAsToldDoesNotExplainTheEnd) {
+  See("a", Report(AttemptState::kRunning));
+  auto survivor = Report(AttemptState::kEnded, AttemptReason::kRankLost);
+  survivor.message = "rank 0: exit code 71: timed out";
+  survivor.lost_peers = true;
+  See("a", survivor);
+  EXPECT_EQ(Follow(), AttemptState::kStopping);
+  See("b", Report(AttemptState::kEnded, AttemptReason::kRankLost));
+  EXPECT_EQ(Follow(), AttemptState::kEnded);
+  EXPECT_EQ(attempt_.message, survivor.message);
+}
+
 TEST_F(AttemptWatchTest, AnExitOfZeroStopsNobody) {
   See("a", Exited(0, 0));
   See("b", Report(AttemptState::kRunning));

@@ -168,6 +168,13 @@ TEST(Conclusion, FollowsHowRanksEnded) {
   }
 }
 
+TEST(Conclusion, TellsWhetherTheFirstToFailWasElsewhere) {
+  EXPECT_TRUE(FindCause({.ended = {Code(0, 71, 1)}}).lost_peers);
+  EXPECT_FALSE(
+      FindCause({.ended = {Code(0, 71, 1), Signal(1, SIGKILL, 2)}}).lost_peers);
+  EXPECT_FALSE(FindCause({.ended = {Code(0, 70, 1)}}).lost_peers);
+}
+
 TEST(Conclusion, ThereIsNoCauseWhileAllIsWell) {
   EXPECT_EQ(FindCause({.ended = {Code(0, 0, 1)}}).reason,
             AttemptReason::kUnspecified);

@@ -158,7 +158,8 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
                                      .drained = true,
                                      .ready = true,
                                      .acknowledged_bytes = 9,
-                                     .problems = {"p"}};
+                                     .problems = {"p"},
+                                     .lost_peers = true};
   const auto answer = transport_->Register(
       worker_,
       {.attempts = {attempt_seen}, .stopping = true, .not_ready = "full"});
@@ -178,6 +179,7 @@ TEST_F(GrpcTransportTest, RegistersWithEverythingAndReadsWhatIsDesired) {
   EXPECT_EQ(sent.observed(0).acknowledged_bytes(), 9);
   EXPECT_EQ(sent.observed(0).problems(0), "p");
   EXPECT_EQ(sent.work_dir_id(), "folder");
+  EXPECT_TRUE(sent.observed(0).lost_peers());
   EXPECT_TRUE(sent.stopping());
   EXPECT_EQ(sent.not_ready(), "full");
 
