@@ -3,6 +3,7 @@
 // Keepers with real processes. Each is started as an agent does it cold.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -171,6 +172,30 @@ TEST_F(Keeper, EndsARankOverItsMemory) {
   EXPECT_TRUE(record.oom);
   EXPECT_EQ(record.term_signal, SIGKILL);
   EXPECT_THAT(folder.log(), HasSubstr("memory:"));
+}
+
+TEST_F(Keeper, TheKernelEndsTheRankBeforeItsKeeper) {  // P-109
+  const AttemptFolder folder(dir_ / "a",
+                             ScriptCommand("cat /proc/self/oom_score_adj; "
+                                           "cat /proc/$PPID/oom_score_adj"));
+  Start(folder);
+  folder.WaitForExit();
+  EXPECT_EQ(folder.log(), "500\n" + Slurp("/proc/self/oom_score_adj"));
+}
+
+TEST_F(Keeper, KeepsARankOnTheCoresOfItsSlots) {  // P-66
+  cpu_set_t cores;
+  ASSERT_EQ(sched_getaffinity(0, sizeof cores, &cores), 0);
+  int core = 0;
+  while (!CPU_ISSET(core, &cores)) ++core;
+  link::AttemptSpec spec =
+      ScriptCommand("grep Cpus_allowed_list /proc/self/status");
+  spec.pin_cpus = true;
+  spec.ranks.at(0).devices = {"cpu:" + std::to_string(core)};
+  const AttemptFolder folder(dir_ / "a", spec);
+  Start(folder);
+  folder.WaitForExit();
+  EXPECT_EQ(folder.log(), "Cpus_allowed_list:\t" + std::to_string(core) + "\n");
 }
 
 TEST_F(Keeper, EndsACommandWhoseLeaseIsOver) {

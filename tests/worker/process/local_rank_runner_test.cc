@@ -109,6 +109,26 @@ TEST_F(LocalRunner, HandsTheRendezvousSocketOnWarmAndCold) {
   }
 }
 
+TEST_F(LocalRunner, AJobDoesNotChooseWhoseCodeItsTrainerRunsWarmAndCold) {
+  setenv("EPOCHD_PLUGINS", "/operator/mine.so", 1);
+  for (const bool warm : {true, false}) {
+    SCOPED_TRACE(warm);
+    const auto runner = Make(warm);
+    ASSERT_TRUE(!warm || WaitForWarm(*runner));
+    link::AttemptSpec spec =
+        ScriptExperiment("echo $STARTED $EPOCHD_PLUGINS $LD_PRELOAD $MINE");
+    spec.env = {{"EPOCHD_PLUGINS", "/job/evil.so"},
+                {"LD_PRELOAD", "/job/evil.so"},
+                {"MINE", "yes"}};
+    const AttemptFolder folder(dir_ / (warm ? "warm" : "cold"), spec);
+    ASSERT_TRUE(runner->Start({.attempt_dir = folder.dir()}, false).ok());
+    WaitForPhase(*runner, folder.rank_dir(), Phase::kEnded);
+    EXPECT_EQ(folder.log(),
+              std::string(warm ? "warm" : "cold") + " /operator/mine.so yes\n");
+  }
+  unsetenv("EPOCHD_PLUGINS");
+}
+
 TEST_F(LocalRunner, RanksOutliveAgentAndWarmParentAndAreTakenOver) {
   auto runner = Make(/*warm=*/true);
   ASSERT_TRUE(WaitForWarm(*runner));

@@ -56,5 +56,13 @@ TEST_F(RankEnvironmentTest, LetsNoJobChooseWhoseCodeATrainerRuns) {
               Not(Contains(StartsWith("EPOCHD_ALLOW_TORCHSCRIPT="))));
 }
 
+TEST_F(RankEnvironmentTest, LetsNoJobLoadLibrariesIntoATrainer) {
+  spec_.env = {{"LD_PRELOAD", "/job/evil.so"}, {"LD_AUDIT", "/job/evil.so"}};
+  EXPECT_THAT(Environment(), Not(Contains(StartsWith("LD_PRELOAD="))));
+  EXPECT_THAT(Environment(), Not(Contains(StartsWith("LD_AUDIT="))));
+  spec_.command = {"train"};
+  EXPECT_THAT(Environment(), Contains("LD_PRELOAD=/job/evil.so"));
+}
+
 }  // namespace
 }  // namespace epochd::keeper

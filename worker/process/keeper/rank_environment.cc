@@ -31,6 +31,12 @@ bool IsOperators(std::string_view name) {
          kOperators.end();
 }
 
+// Whether the job may set it. Its own command may well need LD_LIBRARY_PATH.
+bool IsJobs(const link::AttemptSpec& spec, std::string_view name) {
+  return !IsOperators(name) && name != kConfig &&
+         (!spec.command.empty() || !name.starts_with("LD_"));
+}
+
 bool MayPass(std::string_view name) {
   return IsOperators(name) ||
          std::find(kNames.begin(), kNames.end(), name) != kNames.end() ||
@@ -70,7 +76,7 @@ std::vector<std::string> RankEnvironment(const link::AttemptSpec& spec,
   }
   values["OMP_NUM_THREADS"] = std::to_string(spec.cpus);
   for (const auto& [name, value] : spec.env) {
-    if (!IsOperators(name) && name != kConfig) values[name] = value;
+    if (IsJobs(spec, name)) values[name] = value;
   }
   values["RANK"] = std::to_string(rank.rank);
   values["LOCAL_RANK"] = std::to_string(rank.local_rank);

@@ -8,9 +8,9 @@
 //                   LD_LIBRARY_PATH SSL_CERT_FILE SSL_CERT_DIR LC_* NCCL_*
 //                   GLOO_* NVIDIA_* CUDA_* TORCH_* *SAN_OPTIONS
 //                   EPOCHD_PLUGINS EPOCHD_ALLOW_TORCHSCRIPT
-//   from the job    its env, but for these two and EPOCHD_CONFIG, which can
-//                   name them: whose code a trainer runs is the operator's
-//                   choice
+//   from the job    its env, but for these two, EPOCHD_CONFIG, which can name
+//                   them, and, of an experiment, LD_*, by which the loader runs
+//                   anything: whose code a trainer runs is the operator's choice
 //   ours, last      RANK LOCAL_RANK WORLD_SIZE LOCAL_WORLD_SIZE MASTER_ADDR
 //                   MASTER_PORT OMP_NUM_THREADS CUDA_VISIBLE_DEVICES
 //                   EPOCHD_JOB_ID EPOCHD_JOB_NAME EPOCHD_ATTEMPT EPOCHD_EVENTS
