@@ -9,7 +9,6 @@
 //   {"command": "recorded", "offset": N}       lines before this byte offset
 //                                              of events.jsonl are recorded
 //                                              by the coordinator
-//   {"command": "checkpoint"}                  save one after this step
 //   {"command": "stacks"}                      write stacks to the log
 // Stop is SIGTERM: save a checkpoint, say training_ended, exit 75.
 #pragma once
@@ -20,7 +19,6 @@ namespace epochd::link {
 
 inline constexpr std::string_view kLease = "lease";
 inline constexpr std::string_view kRecorded = "recorded";
-inline constexpr std::string_view kCheckpoint = "checkpoint";
 inline constexpr std::string_view kStacks = "stacks";
 
 }  // namespace epochd::link

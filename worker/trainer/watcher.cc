@@ -149,9 +149,6 @@ void Watcher::Obey(const link::Command& command) {
     deadline_ns_ = command.deadline_ns;
   } else if (command.name == link::kRecorded) {
     sink_.SetRecorded(command.offset);
-  } else if (command.name == link::kCheckpoint) {
-    std::lock_guard lock(mutex_);
-    if (trainer_ != nullptr) trainer_->RequestCheckpoint();
   } else if (command.name == link::kStacks) {
     pthread_kill(training_thread_, SIGUSR1);
   }

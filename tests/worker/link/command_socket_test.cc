@@ -42,10 +42,10 @@ TEST(CommandSocket, ReplacesTheSocketOfADeadProcessAndRemovesItsOwn) {
   Append(path, "left over");
   {
     CommandSocket socket(path);
-    EXPECT_TRUE(CommandSocket::Send(path, {.name = "checkpoint"}));
+    EXPECT_TRUE(CommandSocket::Send(path, {.name = "stacks"}));
   }
   EXPECT_FALSE(std::filesystem::exists(path));
-  EXPECT_FALSE(CommandSocket::Send(path, {.name = "checkpoint"}));
+  EXPECT_FALSE(CommandSocket::Send(path, {.name = "stacks"}));
 }
 
 TEST(CommandSocket, AFullQueueNeverBlocksTheSender) {

@@ -236,17 +236,14 @@ TEST(RankTest, SkipsABrokenCheckpointAndSaysSo) {
   EXPECT_EQ(began["initial_epoch"], 2);
 }
 
-TEST(RankTest, SavesAndFencesAsCommanded) {
+TEST(RankTest, FencesItselfOffAsCommanded) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
-  attempt.spec.checkpoints.every = {};
   attempt.spec.self_fence_after = 120;
   attempt.Start();
   ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
   const std::string control =
       link::ControlPath(link::RankDir(attempt.dir(), 0));
-  EXPECT_TRUE(link::CommandSocket::Send(control, {.name = "checkpoint"}));
-  EXPECT_TRUE(attempt.WaitForLines("checkpoint_saved", 1));
   // A lease that ended long ago.
   EXPECT_TRUE(
       link::CommandSocket::Send(control, {.name = "lease", .deadline_ns = 1}));
