@@ -11,6 +11,7 @@
 #include <string>
 
 #include "worker/engine/checkpoint/checkpoint_writer.h"
+#include "worker/engine/core/allocator.h"
 
 namespace epochd::engine {
 namespace {
@@ -42,6 +43,7 @@ class Scratch {
 
 Snapshot State() {
   static const Snapshot state = [] {
+    KeepFreedMemory();  // as trainers do
     Snapshot made;
     for (int i = 0; i < kTensors; ++i) {
       const std::string name = "layer." + std::to_string(i);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // HostCopy: gives a snapshot tensors of its own, on the host, so that training
-// may go on while it is written. Memory is kept from one snapshot to the next:
-// fresh pages would cost more than the copy. One thread at a time.
+// may go on while it is written. One block of memory holds them and is kept
+// from one snapshot to the next: fresh pages would cost more than the copy. One
+// thread at a time.
 #pragma once
 
-#include <string>
-#include <unordered_map>
+#include <ATen/core/Tensor.h>
 
 #include "worker/engine/checkpoint/checkpoint.h"
 
@@ -19,11 +19,7 @@ class HostCopy {
   void Take(Snapshot& snapshot);
 
  private:
-  using Buffers = std::unordered_map<std::string, at::Tensor>;
-  static void TakeList(std::vector<NamedTensor>& tensors, Buffers& buffers);
-
-  Buffers model_;
-  Buffers state_;
+  at::Tensor block_;  // bytes
 };
 
 }  // namespace epochd::engine
