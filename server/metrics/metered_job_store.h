@@ -35,6 +35,13 @@ class MeteredJobStore final : public store::JobStore {
   absl::StatusOr<store::Snapshot> Load() override { return wrapped_.Load(); }
   absl::Status Commit(const store::Batch& batch) override;
   absl::Status Probe() override { return wrapped_.Probe(); }
+  absl::StatusOr<std::vector<store::FinishedJob>> FinishedJobs(
+      int32_t limit) override {
+    return wrapped_.FinishedJobs(limit);
+  }
+  absl::StatusOr<bool> Sweep(int32_t max_events) override {
+    return wrapped_.Sweep(max_events);
+  }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override {
     return wrapped_.ReadJob(id);
@@ -54,6 +61,9 @@ class MeteredJobStore final : public store::JobStore {
   absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const override {
     return wrapped_.FindDeletion(request_id);
+  }
+  absl::StatusOr<bool> UsesFile(std::string_view sha256) const override {
+    return wrapped_.UsesFile(sha256);
   }
 
  private:

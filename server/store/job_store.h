@@ -65,8 +65,8 @@ struct Batch {
   std::vector<RequestRecord> requests = {};
   std::vector<fleet::WorkerRecord> workers = {};
   std::vector<EventOffset> offsets = {};
-  // Forgets the job, its events, offsets and request ids; unknown ones are
-  // skipped.
+  // Forgets the job, its offsets and request ids; unknown ones are skipped. Its
+  // events can no longer be read; Sweep takes them away.
   std::vector<job::JobId> deleted_jobs = {};
   // Request ids that did so; the newest kDeletionsKept are remembered.
   std::vector<RequestRecord> deletions = {};
@@ -108,6 +108,12 @@ struct ListQuery {
   std::map<std::string, std::string> labels = {};
 };
 
+struct FinishedJob {
+  job::JobId id;
+  job::JobState state = job::JobState::kUnspecified;
+  absl::Time end_time;
+};
+
 struct JobPage {
   std::vector<std::shared_ptr<const job::Job>> jobs;
   // Give as `before` for the next page; empty: no more.
@@ -129,6 +135,15 @@ class JobStore {
   // control thread, as Commit.
   virtual absl::Status Probe() = 0;
 
+  // At most `limit` finished jobs, those first that finished first. Of the
+  // control thread.
+  virtual absl::StatusOr<std::vector<FinishedJob>> FinishedJobs(
+      int32_t limit) = 0;
+  // Takes away at most `max_events` events of deleted jobs, in a transaction of
+  // its own; returns whether there are more. What a crash cut off is found
+  // again. Codes as Commit; of the control thread.
+  virtual absl::StatusOr<bool> Sweep(int32_t max_events) = 0;
+
   // NotFound for a job that is not stored.
   virtual absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const = 0;
@@ -147,6 +162,9 @@ class JobStore {
   // The job that this request deleted; NotFound for an unknown request_id.
   virtual absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const = 0;
+
+  // Whether a stored job's spec names an uploaded file with this content.
+  virtual absl::StatusOr<bool> UsesFile(std::string_view sha256) const = 0;
 };
 
 }  // namespace epochd::store

@@ -87,6 +87,9 @@ absl::Status MemoryJobStore::Commit(const Batch& batch) {
     entry.events.insert(entry.events.end(), write.events.begin(),
                         write.events.end());
     by_number_[write.job->submit_number] = write.job->id;
+    if (write.job->end_time) {
+      by_end_.emplace(*write.job->end_time, write.job->id);
+    }
     next_submit_number_ =
         std::max(next_submit_number_, write.job->submit_number + 1);
   }
@@ -108,6 +111,8 @@ absl::Status MemoryJobStore::Commit(const Batch& batch) {
     const auto found = jobs_.find(id);
     if (found == jobs_.end()) continue;
     by_number_.erase(found->second.job->submit_number);
+    if (const auto& end = found->second.job->end_time)
+      by_end_.erase({*end, id});
     jobs_.erase(found);
     std::erase_if(requests_, [&](const auto& r) { return r.second == id; });
   }
@@ -117,6 +122,27 @@ absl::Status MemoryJobStore::Commit(const Batch& batch) {
   }
   for (const job::WorkerId& id : batch.forgotten_workers) workers_.erase(id);
   return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<FinishedJob>> MemoryJobStore::FinishedJobs(
+    int32_t limit) {
+  absl::MutexLock lock(&mutex_);
+  std::vector<FinishedJob> jobs;
+  for (const auto& [end, id] : by_end_) {
+    if (static_cast<int32_t>(jobs.size()) >= limit) break;
+    jobs.push_back({id, jobs_.at(id).job->state, end});
+  }
+  return jobs;
+}
+
+absl::StatusOr<bool> MemoryJobStore::UsesFile(std::string_view sha256) const {
+  absl::MutexLock lock(&mutex_);
+  return std::any_of(jobs_.begin(), jobs_.end(), [&](const auto& item) {
+    const auto& files = item.second.job->spec->files;
+    return std::any_of(
+        files.begin(), files.end(),
+        [&](const job::FileRef& file) { return file.sha256 == sha256; });
+  });
 }
 
 absl::StatusOr<std::shared_ptr<const job::Job>> MemoryJobStore::ReadJob(

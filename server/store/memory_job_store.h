@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,8 @@ class MemoryJobStore final : public JobStore {
   absl::StatusOr<Snapshot> Load() override;
   absl::Status Commit(const Batch& batch) override;
   absl::Status Probe() override { return absl::OkStatus(); }
+  absl::StatusOr<std::vector<FinishedJob>> FinishedJobs(int32_t limit) override;
+  absl::StatusOr<bool> Sweep(int32_t) override { return false; }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override;
   absl::StatusOr<std::vector<job::Event>> ReadEvents(
@@ -34,6 +37,7 @@ class MemoryJobStore final : public JobStore {
       std::string_view request_id) const override;
   absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const override;
+  absl::StatusOr<bool> UsesFile(std::string_view sha256) const override;
 
  private:
   struct Entry {
@@ -51,6 +55,8 @@ class MemoryJobStore final : public JobStore {
   int64_t next_submit_number_ ABSL_GUARDED_BY(mutex_) = 1;
   std::map<job::JobId, Entry> jobs_ ABSL_GUARDED_BY(mutex_);
   std::map<int64_t, job::JobId> by_number_ ABSL_GUARDED_BY(mutex_);
+  // Finished ones.
+  std::set<std::pair<absl::Time, job::JobId>> by_end_ ABSL_GUARDED_BY(mutex_);
   std::map<std::string, job::JobId, std::less<>> requests_
       ABSL_GUARDED_BY(mutex_);
   // In the order of the deletions.

@@ -2,8 +2,12 @@
 #include "server/store/schema.h"
 
 #include <cstdint>
+#include <string>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "server/store/records.h"
 
 namespace epochd::store {
 namespace {
@@ -64,6 +68,24 @@ CREATE TABLE deletions (
 );
 )sql";
 
+// Since version 3. `end_time` is in microseconds since 1970, NULL of a job that
+// is not finished. The events of `removed_jobs` are to be taken away.
+constexpr char kRetention[] = R"sql(
+ALTER TABLE jobs ADD COLUMN end_time INTEGER;
+CREATE INDEX jobs_by_end ON jobs (end_time) WHERE end_time IS NOT NULL;
+CREATE TABLE removed_jobs (job INTEGER PRIMARY KEY);
+CREATE TABLE job_files (
+  sha256 TEXT NOT NULL,
+  job INTEGER NOT NULL,
+  PRIMARY KEY (sha256, job)
+) WITHOUT ROWID;
+CREATE INDEX job_files_by_job ON job_files (job);
+)sql";
+
+// Rows that are looked at in one go, so that an old, large file needs no more
+// memory than a small one.
+constexpr int kUpgradeRows = 256;
+
 absl::Status CheckFile(Connection& writer, std::int64_t version) {
   const auto application = writer.QueryInt("PRAGMA application_id");
   if (!application.ok()) return application.status();
@@ -91,8 +113,8 @@ absl::Status MakeTables(Connection& writer, const std::string& cluster_id) {
   auto transaction = Transaction::Begin(writer);
   if (!transaction.ok()) return transaction.status();
   const absl::Status made = writer.Execute(absl::StrCat(
-      kTables, kDeletions, "PRAGMA application_id = ", kApplicationId,
-      "; PRAGMA user_version = ", kSchemaVersion, ";"));
+      kTables, kDeletions, kRetention, "PRAGMA application_id = ",
+      kApplicationId, "; PRAGMA user_version = ", kSchemaVersion, ";"));
   if (!made.ok()) return made;
   {
     auto insert = writer.Prepare("INSERT INTO coordinator VALUES (1, ?, 0, 1)");
@@ -106,13 +128,69 @@ absl::Status MakeTables(Connection& writer, const std::string& cluster_id) {
   return writer.Execute("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
+// What version 3 keeps beside the records of jobs that older ones wrote.
+absl::Status FillRetention(Connection& writer) {
+  std::int64_t after = 0;
+  while (true) {
+    struct Row {
+      std::int64_t number;
+      std::string job;
+      std::string spec;
+    };
+    std::vector<Row> rows;
+    {
+      auto query = writer.Prepare(
+          "SELECT submit_number, jobs.record, specs.record FROM jobs "
+          "JOIN specs ON specs.job = submit_number WHERE submit_number > ? "
+          "ORDER BY submit_number LIMIT ?");
+      if (!query.ok()) return query.status();
+      query->Bind(after).Bind(kUpgradeRows);
+      while (true) {
+        const absl::StatusOr<bool> row = query->Step();
+        if (!row.ok()) return row.status();
+        if (!*row) break;
+        rows.push_back({query->Int(0), std::string(query->Bytes(1)),
+                        std::string(query->Bytes(2))});
+      }
+    }
+    if (rows.empty()) return absl::OkStatus();
+    after = rows.back().number;
+    for (const Row& row : rows) {
+      const auto job = DecodeJob(row.job);
+      if (!job.ok()) return job.status();
+      const auto spec = DecodeSpec(row.spec);
+      if (!spec.ok()) return spec.status();
+      if (job->end_time) {
+        auto update = writer.Prepare(
+            "UPDATE jobs SET end_time = ? WHERE submit_number = ?");
+        if (!update.ok()) return update.status();
+        const absl::Status status =
+            update->Bind(absl::ToUnixMicros(*job->end_time))
+                .Bind(row.number)
+                .Run();
+        if (!status.ok()) return status;
+      }
+      for (const job::FileRef& file : spec->files) {
+        auto insert =
+            writer.Prepare("INSERT OR IGNORE INTO job_files VALUES (?, ?)");
+        if (!insert.ok()) return insert.status();
+        const absl::Status status =
+            insert->Bind(file.sha256).Bind(row.number).Run();
+        if (!status.ok()) return status;
+      }
+    }
+  }
+}
+
 absl::Status Upgrade(Connection& writer, std::int64_t version) {
   if (version >= kSchemaVersion) return absl::OkStatus();
   auto transaction = Transaction::Begin(writer);
   if (!transaction.ok()) return transaction.status();
-  const absl::Status made = writer.Execute(
-      absl::StrCat(kDeletions, "PRAGMA user_version = ", kSchemaVersion, ";"));
-  return made.ok() ? transaction->Commit() : made;
+  absl::Status status = writer.Execute(
+      absl::StrCat(version < 2 ? kDeletions : "", kRetention,
+                   "PRAGMA user_version = ", kSchemaVersion, ";"));
+  if (status.ok()) status = FillRetention(writer);
+  return status.ok() ? transaction->Commit() : status;
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 namespace epochd::store {
 
-inline constexpr int kSchemaVersion = 2;
+inline constexpr int kSchemaVersion = 3;
 
 // Sets the connection up for durable writes. DataLoss for a file that is not
 // ours, damaged, or written by a newer version; adds to one of an older version

@@ -99,6 +99,12 @@ Statement& Statement::BindBlob(std::string_view bytes) {
   return *this;
 }
 
+Statement& Statement::BindNull() {
+  const int code = sqlite3_bind_null(handle_, ++num_bound_);
+  if (code != SQLITE_OK) bind_error_ = code;
+  return *this;
+}
+
 absl::StatusOr<bool> Statement::Step() {
   if (connection_->broken()) return connection_->broken_;
   if (bind_error_ != 0) return connection_->ToStatus(bind_error_);

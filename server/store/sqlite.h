@@ -46,6 +46,7 @@ class Statement {
   Statement& Bind(std::int64_t value);
   Statement& Bind(std::string_view text);
   Statement& BindBlob(std::string_view bytes);
+  Statement& BindNull();
 
   // True when there is a row to read, false at the end.
   absl::StatusOr<bool> Step();

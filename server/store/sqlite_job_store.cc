@@ -55,6 +55,15 @@ absl::StatusOr<std::shared_ptr<const job::Job>> JobOf(const Statement& row) {
   return std::make_shared<const job::Job>(*std::move(job));
 }
 
+// The column `end_time` of a job that is finished.
+void BindEnd(Statement& statement, const job::Job& job) {
+  if (job.end_time) {
+    statement.Bind(absl::ToUnixMicros(*job.end_time));
+  } else {
+    statement.BindNull();
+  }
+}
+
 // Runs one statement that gives no rows; `bind` fills it in.
 template <typename Bind>
 absl::Status RunBound(Connection& connection, const char* sql, Bind bind) {
@@ -296,12 +305,13 @@ absl::Status SqliteJobStore::WriteJob(const JobWrite& write) {
   };
   const std::string record = EncodeJob(job);
   if (!write.events.empty() && write.events.front().sequence == 1) {
-    run("INSERT INTO jobs VALUES (?, ?, ?, ?, ?)", [&](Statement& s) {
+    run("INSERT INTO jobs VALUES (?, ?, ?, ?, ?, ?)", [&](Statement& s) {
       s.Bind(job.submit_number)
           .Bind(job.id.ToString())
           .Bind(static_cast<int>(job.state))
           .Bind(job.spec->project)
           .BindBlob(record);
+      BindEnd(s, job);
     });
     run("INSERT INTO specs VALUES (?, ?)", [&](Statement& s) {
       s.Bind(job.submit_number).BindBlob(EncodeSpec(*job.spec));
@@ -312,17 +322,20 @@ absl::Status SqliteJobStore::WriteJob(const JobWrite& write) {
         s.Bind(job.submit_number).Bind(label.first).Bind(label.second);
       });
     }
+    for (const job::FileRef& file : job.spec->files) {
+      run("INSERT OR IGNORE INTO job_files VALUES (?, ?)",
+          [&](Statement& s) { s.Bind(file.sha256).Bind(job.submit_number); });
+    }
     run("UPDATE coordinator SET next_submit_number = "
         "max(next_submit_number, ? + 1)",
         [&](Statement& s) { s.Bind(job.submit_number); });
   } else {
-    run("UPDATE jobs SET state = ?, record = ? WHERE submit_number = ? AND "
-        "id = ?",
+    run("UPDATE jobs SET state = ?, record = ?, end_time = ? "
+        "WHERE submit_number = ? AND id = ?",
         [&](Statement& s) {
-          s.Bind(static_cast<int>(job.state))
-              .BindBlob(record)
-              .Bind(job.submit_number)
-              .Bind(job.id.ToString());
+          s.Bind(static_cast<int>(job.state)).BindBlob(record);
+          BindEnd(s, job);
+          s.Bind(job.submit_number).Bind(job.id.ToString());
         });
     if (status.ok() && writer_->NumChanged() != 1) {
       return absl::InternalError(absl::StrCat(
@@ -344,9 +357,11 @@ absl::Status SqliteJobStore::DeleteJob(job::JobId id) {
   if (absl::IsNotFound(number.status())) return absl::OkStatus();
   if (!number.ok()) return number.status();
   for (const char* sql :
-       {"DELETE FROM events WHERE job = ?", "DELETE FROM offsets WHERE job = ?",
+       {"INSERT INTO removed_jobs VALUES (?)",
+        "DELETE FROM offsets WHERE job = ?",
         "DELETE FROM requests WHERE job = ?",
         "DELETE FROM labels WHERE job = ?", "DELETE FROM specs WHERE job = ?",
+        "DELETE FROM job_files WHERE job = ?",
         "DELETE FROM jobs WHERE submit_number = ?"}) {
     auto statement = writer_->Prepare(sql);
     if (!statement.ok()) return statement.status();
@@ -354,6 +369,66 @@ absl::Status SqliteJobStore::DeleteJob(job::JobId id) {
     if (!status.ok()) return status;
   }
   return absl::OkStatus();
+}
+
+// ---- retention --------------------------------------------------------------
+
+absl::StatusOr<std::vector<FinishedJob>> SqliteJobStore::FinishedJobs(
+    int32_t limit) {
+  auto query = writer_->Prepare(
+      "SELECT id, state, end_time FROM jobs WHERE end_time IS NOT NULL "
+      "ORDER BY end_time LIMIT ?");
+  if (!query.ok()) return query.status();
+  query->Bind(std::max(limit, 0));
+  std::vector<FinishedJob> jobs;
+  const absl::Status status =
+      ForEachRow(*query, [&](const Statement& row) -> absl::Status {
+        const auto id = job::JobId::Parse(row.Bytes(0));
+        if (!id.ok()) return absl::DataLossError(id.status().message());
+        jobs.push_back({*id, static_cast<job::JobState>(row.Int(1)),
+                        absl::FromUnixMicros(row.Int(2))});
+        return absl::OkStatus();
+      });
+  if (!status.ok()) return status;
+  return jobs;
+}
+
+absl::StatusOr<bool> SqliteJobStore::Sweep(int32_t max_events) {
+  const auto waiting =
+      writer_->QueryInt("SELECT EXISTS (SELECT 1 FROM removed_jobs)");
+  if (!waiting.ok()) return waiting.status();
+  if (*waiting == 0) return false;
+  auto transaction = Transaction::Begin(*writer_);
+  if (!transaction.ok()) return transaction.status();
+  std::int64_t number = 0;
+  for (std::int64_t left = max_events; left > 0;) {
+    {
+      auto next = writer_->Prepare("SELECT job FROM removed_jobs LIMIT 1");
+      if (!next.ok()) return next.status();
+      const absl::StatusOr<bool> row = next->Step();
+      if (!row.ok()) return row.status();
+      if (!*row) break;
+      number = next->Int(0);
+    }
+    absl::Status status =
+        RunBound(*writer_,
+                 "DELETE FROM events WHERE job = ?1 AND sequence < ?2 + "
+                 "(SELECT min(sequence) FROM events WHERE job = ?1)",
+                 [&](Statement& s) { s.Bind(number).Bind(left); });
+    if (!status.ok()) return status;
+    const std::int64_t num_removed = writer_->NumChanged();
+    if (num_removed == 0) {
+      status = RunBound(*writer_, "DELETE FROM removed_jobs WHERE job = ?",
+                        [&](Statement& s) { s.Bind(number); });
+      if (!status.ok()) return status;
+    }
+    left -= std::max<std::int64_t>(num_removed, 1);
+  }
+  if (absl::Status status = transaction->Commit(); !status.ok()) return status;
+  const auto more =
+      writer_->QueryInt("SELECT EXISTS (SELECT 1 FROM removed_jobs)");
+  if (!more.ok()) return more.status();
+  return *more != 0;
 }
 
 // ---- reading ----------------------------------------------------------------
@@ -482,6 +557,14 @@ absl::StatusOr<job::JobId> SqliteJobStore::FindDeletion(
                                             std::string(request_id), "'"));
   }
   return job::JobId::Parse(query->Bytes(0));
+}
+
+absl::StatusOr<bool> SqliteJobStore::UsesFile(std::string_view sha256) const {
+  absl::MutexLock lock(&reader_mutex_);
+  auto query =
+      reader_->Prepare("SELECT 1 FROM job_files WHERE sha256 = ? LIMIT 1");
+  if (!query.ok()) return query.status();
+  return query->Bind(sha256).Step();
 }
 
 }  // namespace epochd::store

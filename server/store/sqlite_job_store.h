@@ -38,6 +38,8 @@ class SqliteJobStore final : public JobStore {
   absl::StatusOr<Snapshot> Load() override;
   absl::Status Commit(const Batch& batch) override;
   absl::Status Probe() override;
+  absl::StatusOr<std::vector<FinishedJob>> FinishedJobs(int32_t limit) override;
+  absl::StatusOr<bool> Sweep(int32_t max_events) override;
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override;
   absl::StatusOr<std::vector<job::Event>> ReadEvents(
@@ -47,6 +49,7 @@ class SqliteJobStore final : public JobStore {
       std::string_view request_id) const override;
   absl::StatusOr<job::JobId> FindDeletion(
       std::string_view request_id) const override;
+  absl::StatusOr<bool> UsesFile(std::string_view sha256) const override;
 
  private:
   SqliteJobStore(StateFolder folder, std::unique_ptr<Connection> writer,

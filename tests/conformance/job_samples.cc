@@ -311,6 +311,11 @@ JobWrite SampleJob::MoveTo(job::JobState state) {
   return Append({job::JobStateChanged{state, job_.reason, ""}});
 }
 
+JobWrite SampleJob::Finish(job::JobState state, absl::Time time) {
+  job_.end_time = time;
+  return MoveTo(state);
+}
+
 JobWrite SampleJob::Fill() {
   job_.message = "filled";
   job_.start_time = job_.create_time + absl::Seconds(1);

@@ -36,6 +36,8 @@ class SampleJob {
   // Events that leave the rest of the job as it is.
   JobWrite Append(const std::vector<job::EventBody>& bodies);
   JobWrite MoveTo(job::JobState state);
+  // Ends it then.
+  JobWrite Finish(job::JobState state, absl::Time time);
   // Sets every field of the job that is cached in its row.
   JobWrite Fill();
 

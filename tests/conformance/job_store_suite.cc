@@ -205,6 +205,78 @@ TEST_P(JobStoreSuite, DeletingForgetsAllOfAJobAndNothingElse) {
           .ok());
 }
 
+TEST_P(JobStoreSuite, FinishedJobsComeInTheOrderInWhichTheyFinished) {
+  SampleJob first(1);
+  SampleJob second(2);
+  SampleJob running(3);
+  SampleJob third(4);
+  ASSERT_TRUE(store_
+                  ->Commit({.jobs = {first.Begin(), second.Begin(),
+                                     running.Begin(), third.Begin()}})
+                  .ok());
+  EXPECT_THAT(*store_->FinishedJobs(9), IsEmpty());
+  const absl::Time time = absl::FromUnixSeconds(1700000000);
+  ASSERT_TRUE(
+      store_
+          ->Commit({.jobs = {second.Finish(job::JobState::kFailed, time),
+                             first.Finish(job::JobState::kSucceeded,
+                                          time + absl::Milliseconds(1)),
+                             third.Finish(job::JobState::kCancelled,
+                                          time + absl::Hours(1))}})
+          .ok());
+  Restart();
+  const auto two = store_->FinishedJobs(2);
+  ASSERT_TRUE(two.ok()) << two.status();
+  ASSERT_EQ(two->size(), 2);
+  EXPECT_EQ((*two)[0].id, second.id());
+  EXPECT_EQ((*two)[0].state, job::JobState::kFailed);
+  EXPECT_EQ((*two)[0].end_time, time);
+  EXPECT_EQ((*two)[1].id, first.id());
+  ASSERT_TRUE(store_->Commit({.deleted_jobs = {first.id(), second.id()}}).ok());
+  const auto left = store_->FinishedJobs(9);
+  ASSERT_EQ(left->size(), 1);
+  EXPECT_EQ((*left)[0].id, third.id());
+}
+
+TEST_P(JobStoreSuite, KnowsWhichFilesJobsUse) {
+  job::JobSpec spec = FullSpec();
+  const std::string both(64, 'b');
+  const std::string one(64, 'c');
+  // The same content under two names is one file.
+  spec.files = {{"a", both, 1, false}, {"b", both, 1, false}};
+  SampleJob first(1, spec);
+  spec.files.push_back({"c", one, 1, false});
+  SampleJob second(2, spec);
+  ASSERT_TRUE(store_->Commit({.jobs = {first.Begin(), second.Begin()}}).ok());
+  EXPECT_TRUE(*store_->UsesFile(both));
+  EXPECT_TRUE(*store_->UsesFile(one));
+  EXPECT_FALSE(*store_->UsesFile(std::string(64, 'd')));
+  ASSERT_TRUE(store_->Commit({.deleted_jobs = {second.id()}}).ok());
+  Restart();
+  EXPECT_TRUE(*store_->UsesFile(both));
+  EXPECT_FALSE(*store_->UsesFile(one));
+}
+
+TEST_P(JobStoreSuite, SweepingEndsAndLeavesOtherJobsAlone) {
+  SampleJob gone(1);
+  SampleJob kept(2);
+  ASSERT_TRUE(store_->Commit({.jobs = {gone.Begin(), kept.Begin()}}).ok());
+  ASSERT_TRUE(store_
+                  ->Commit({.jobs = {gone.Append(OneOfEach()),
+                                     kept.Append(OneOfEach())}})
+                  .ok());
+  EXPECT_FALSE(*store_->Sweep(5)) << "nothing was deleted";
+  ASSERT_TRUE(store_->Commit({.deleted_jobs = {gone.id()}}).ok());
+  int num_steps = 0;
+  for (absl::StatusOr<bool> more = true; *more; ++num_steps) {
+    more = store_->Sweep(5);
+    ASSERT_TRUE(more.ok()) << more.status();
+    ASSERT_LT(num_steps, 100);
+  }
+  EXPECT_EQ(Describe(*store_->ReadEvents(kept.id(), 0, 99)),
+            Describe(kept.events()));
+}
+
 TEST_P(JobStoreSuite, ListsNewestFirstInPagesThatHoldStill) {
   std::vector<JobWrite> writes;
   for (int64_t number = 1; number <= 5; ++number) {

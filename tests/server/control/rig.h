@@ -14,6 +14,8 @@
 #include <utility>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
 #include "server/control/core.h"
 #include "server/store/memory_job_store.h"
 
@@ -39,18 +41,35 @@ class FailingStore final : public store::JobStore {
  public:
   explicit FailingStore(store::JobStore& under) : under_(under) {}
 
-  // Every commit returns this until it is OK again.
-  void FailWith(absl::Status status) { status_ = std::move(status); }
+  // Every commit returns this until it is OK again. Any thread.
+  void FailWith(absl::Status status) {
+    absl::MutexLock lock(&mutex_);
+    status_ = std::move(status);
+  }
   int num_commits() const { return num_commits_; }
+  // So many steps of sweeping say that there is more.
+  void SetStepsToSweep(int num_steps) { steps_to_sweep_ = num_steps; }
+  int num_sweeps() const { return num_sweeps_; }
 
   absl::StatusOr<store::Snapshot> Load() override { return under_.Load(); }
   absl::Status Commit(const store::Batch& batch) override {
-    if (!status_.ok()) return status_;
+    if (absl::Status status = Failure(); !status.ok()) return status;
     ++num_commits_;
     return under_.Commit(batch);
   }
   absl::Status Probe() override {
-    return status_.ok() ? under_.Probe() : status_;
+    const absl::Status status = Failure();
+    return status.ok() ? under_.Probe() : status;
+  }
+  absl::StatusOr<std::vector<store::FinishedJob>> FinishedJobs(
+      int32_t limit) override {
+    return under_.FinishedJobs(limit);
+  }
+  absl::StatusOr<bool> Sweep(int32_t max_events) override {
+    if (absl::Status status = Failure(); !status.ok()) return status;
+    ++num_sweeps_;
+    if (steps_to_sweep_ > 0) return --steps_to_sweep_ > 0;
+    return under_.Sweep(max_events);
   }
   absl::StatusOr<std::shared_ptr<const job::Job>> ReadJob(
       job::JobId id) const override {
@@ -72,16 +91,34 @@ class FailingStore final : public store::JobStore {
       std::string_view request_id) const override {
     return under_.FindDeletion(request_id);
   }
+  absl::StatusOr<bool> UsesFile(std::string_view sha256) const override {
+    return under_.UsesFile(sha256);
+  }
 
  private:
+  absl::Status Failure() const {
+    absl::MutexLock lock(&mutex_);
+    return status_;
+  }
+
   store::JobStore& under_;
-  absl::Status status_;
+  mutable absl::Mutex mutex_;
+  absl::Status status_ ABSL_GUARDED_BY(mutex_);
   int num_commits_ = 0;
+  int steps_to_sweep_ = 0;
+  int num_sweeps_ = 0;
 };
 
 class Rig {
  public:
-  Rig() : store_(disk_) { Restart(); }
+  explicit Rig(Options options = {})
+      : options_(std::move(options)), store_(disk_) {
+    options_.random = [this] { return ++random_; };
+    options_.on_fatal = [this](absl::Status status) {
+      fatal_ = std::move(status);
+    };
+    Restart();
+  }
 
   FakeClock& clock() { return clock_; }
   FailingStore& store() { return store_; }
@@ -91,12 +128,7 @@ class Rig {
   // The coordinator dies and starts again from what is stored.
   void Restart() {
     core_.reset();
-    Options options;
-    options.random = [this] { return ++random_; };
-    options.on_fatal = [this](absl::Status status) {
-      fatal_ = std::move(status);
-    };
-    core_ = std::make_unique<Core>(std::move(options), clock_, store_);
+    core_ = std::make_unique<Core>(options_, clock_, store_);
     const absl::Status loaded = core_->Load();
     ASSERT_TRUE(loaded.ok()) << loaded;
     Turn();
@@ -209,6 +241,7 @@ class Rig {
   const absl::Status& fatal() const { return fatal_; }
 
  private:
+  Options options_;
   FakeClock clock_;
   store::MemoryJobStore disk_;
   FailingStore store_;

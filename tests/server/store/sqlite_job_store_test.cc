@@ -102,8 +102,12 @@ TEST_F(SqliteJobStoreTest, AnOlderSchemaGetsWhatItLacks) {
   store_.reset();
   {
     auto raw = Connection::Open({.path = db_});
-    ASSERT_TRUE(
-        (*raw)->Execute("DROP TABLE deletions; PRAGMA user_version = 1").ok());
+    ASSERT_TRUE((*raw)
+                    ->Execute("DROP TABLE deletions; DROP INDEX jobs_by_end; "
+                              "ALTER TABLE jobs DROP COLUMN end_time; DROP "
+                              "TABLE job_files; DROP TABLE removed_jobs; "
+                              "PRAGMA user_version = 1")
+                    .ok());
   }
   ASSERT_TRUE(Open().ok());
   EXPECT_EQ(NumEvents(sample), 1);
@@ -111,6 +115,87 @@ TEST_F(SqliteJobStoreTest, AnOlderSchemaGetsWhatItLacks) {
   EXPECT_EQ(store_->FindDeletion("r").value(), sample.id());
   store_.reset();
   EXPECT_TRUE(Open().ok()) << "once";
+}
+
+// How many rows of a table the file holds.
+int64_t NumRows(const std::string& db, const std::string& table) {
+  auto raw = Connection::Open({.path = db, .read_only = true});
+  return raw.ok()
+             ? (*raw)->QueryInt("SELECT count(*) FROM " + table).value_or(-1)
+             : -1;
+}
+
+TEST_F(SqliteJobStoreTest, AnOlderSchemaLearnsWhenJobsFinishedAndTheirFiles) {
+  ASSERT_TRUE(Open().ok());
+  std::vector<SampleJob> samples;
+  // More than are looked at in one go.
+  for (int number = 1; number <= 300; ++number) {
+    samples.emplace_back(number);
+    ASSERT_TRUE(store_->Commit({.jobs = {samples.back().Begin()}}).ok());
+  }
+  const absl::Time end = absl::FromUnixSeconds(1700000000);
+  ASSERT_TRUE(
+      store_
+          ->Commit({.jobs = {samples[290].Finish(job::JobState::kFailed, end)}})
+          .ok());
+  store_.reset();
+  {
+    auto raw = Connection::Open({.path = db_});
+    ASSERT_TRUE((*raw)
+                    ->Execute("DROP INDEX jobs_by_end; ALTER TABLE jobs DROP "
+                              "COLUMN end_time; DROP TABLE job_files; DROP "
+                              "TABLE removed_jobs; PRAGMA user_version = 2")
+                    .ok());
+  }
+  ASSERT_TRUE(Open().ok());
+  const auto finished = store_->FinishedJobs(9);
+  ASSERT_TRUE(finished.ok()) << finished.status();
+  ASSERT_EQ(finished->size(), 1);
+  EXPECT_EQ((*finished)[0].id, samples[290].id());
+  EXPECT_EQ((*finished)[0].end_time, end);
+  EXPECT_TRUE(*store_->UsesFile(FullSpec().files[0].sha256));
+  EXPECT_EQ(NumRows(db_, "job_files"), 300);
+}
+
+TEST_F(SqliteJobStoreTest, ASweepTakesNoMoreEventsThanItMay) {
+  ASSERT_TRUE(Open().ok());
+  SampleJob gone(1);
+  SampleJob kept(2);
+  ASSERT_TRUE(store_->Commit({.jobs = {gone.Begin(), kept.Begin()}}).ok());
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_TRUE(store_->Commit({.jobs = {gone.Append(OneOfEach())}}).ok());
+  }
+  const int64_t num_kept = 1;
+  ASSERT_TRUE(store_->Commit({.deleted_jobs = {gone.id()}}).ok());
+  int64_t before = NumRows(db_, "events");
+  EXPECT_EQ(before, num_kept + static_cast<int64_t>(gone.events().size()))
+      << "deleting a job takes one short transaction";
+  for (absl::StatusOr<bool> more = true; *more;) {
+    more = store_->Sweep(10);
+    ASSERT_TRUE(more.ok()) << more.status();
+    const int64_t after = NumRows(db_, "events");
+    EXPECT_LE(before - after, 10);
+    EXPECT_TRUE(after < before || !*more) << "every step gets on";
+    before = after;
+  }
+  EXPECT_EQ(before, num_kept);
+  for (const char* table : {"jobs", "specs", "job_files"}) {
+    EXPECT_EQ(NumRows(db_, table), num_kept) << table;
+  }
+  EXPECT_EQ(NumRows(db_, "removed_jobs"), 0);
+}
+
+TEST_F(SqliteJobStoreTest, AFullDiskRefusesASweepAndItGoesOnLater) {
+  ASSERT_TRUE(Open().ok());
+  SampleJob gone(1);
+  ASSERT_TRUE(store_->Commit({.jobs = {gone.Begin()}}).ok());
+  ASSERT_TRUE(store_->Commit({.deleted_jobs = {gone.id()}}).ok());
+  disk_.FailAllWrites(FaultVfs::Fault::kDiskFull);
+  EXPECT_EQ(store_->Sweep(10).status().code(),
+            absl::StatusCode::kResourceExhausted);
+  disk_.FailAllWrites(FaultVfs::Fault::kNone);
+  EXPECT_FALSE(*store_->Sweep(10));
+  EXPECT_EQ(NumRows(db_, "events"), 0);
 }
 
 TEST_F(SqliteJobStoreTest, AForeignDatabaseIsRefused) {
@@ -285,6 +370,47 @@ TEST_F(SqliteFaultTest, LosingPowerLosesNothingAcknowledged) {
   }
   EXPECT_EQ(Describe(*store_->ReadEvents(sample.id(), 0, 1 << 20)),
             Describe(sample.events()));
+}
+
+// Loses power at the n-th write of a removal, for every n: the job is there
+// whole or gone for good, and what is left of it is found again.
+TEST_F(SqliteFaultTest, ARemovalThatIsCutOffLeavesNothingHalf) {
+  int num_failed = 0;
+  int num_whole = 0;
+  for (int n = 1; n <= 40; ++n) {
+    fs::remove_all(folder_);
+    ASSERT_TRUE(Open().ok());
+    SampleJob gone(1);
+    ASSERT_TRUE(
+        store_->Commit({.jobs = {gone.Begin()}, .requests = {{"r", gone.id()}}})
+            .ok());
+    for (int i = 0; i < 5; ++i) {
+      ASSERT_TRUE(store_->Commit({.jobs = {gone.Append(OneOfEach())}}).ok());
+    }
+    disk_.FailWrite(n, FaultVfs::Fault::kIoError);
+    const bool deleted = store_->Commit({.deleted_jobs = {gone.id()}}).ok();
+    bool failed = !deleted;
+    for (absl::StatusOr<bool> more = deleted; more.ok() && *more;) {
+      more = store_->Sweep(7);
+      failed |= !more.ok();
+    }
+    num_failed += failed;
+    PowerLoss();
+    ASSERT_TRUE(Open().ok()) << "n = " << n;
+    const bool is_there = store_->ReadJob(gone.id()).ok();
+    EXPECT_FALSE(deleted && is_there) << "n = " << n;
+    EXPECT_EQ(store_->FindRequest("r").ok(), is_there) << "n = " << n;
+    for (absl::StatusOr<bool> more = true; *more;) {
+      more = store_->Sweep(7);
+      ASSERT_TRUE(more.ok()) << "n = " << n << ": " << more.status();
+    }
+    num_whole += is_there;
+    EXPECT_EQ(NumRows(db_, "events"),
+              is_there ? static_cast<int64_t>(gone.events().size()) : 0)
+        << "n = " << n;
+  }
+  EXPECT_GE(num_failed, 10) << "the faults hit nothing";
+  EXPECT_GE(num_whole, 1) << "no fault came before the job was gone";
 }
 
 // A child commits and prints the number of each batch once it is acknowledged,
