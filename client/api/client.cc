@@ -18,12 +18,16 @@ namespace {
 constexpr size_t kUploadChunk = 256 * 1024;
 constexpr int kPageSize = 500;
 
-// Tries of a call that the server had no room for and said when it may.
-constexpr int kMaxTries = 3;
-constexpr absl::Duration kLongestWait = absl::Seconds(5);
+// Tries of a call that the server had no room for and said when it may. Waits
+// grow from what it said on, and differ from caller to caller, so that those
+// who were refused together do not come back together.
+constexpr int kMaxTries = 5;
+constexpr absl::Duration kLongestWait = absl::Seconds(10);
+constexpr double kMostSpread = 1.5;
 
 template <typename Response, typename Call>
 absl::StatusOr<Response> Unary(absl::Duration deadline, const Call& call) {
+  absl::BitGen random;
   for (int tries = 1;; ++tries) {
     grpc::ClientContext context;
     net::SetDeadline(context, deadline);
@@ -35,7 +39,9 @@ absl::StatusOr<Response> Unary(absl::Duration deadline, const Call& call) {
     if (!absl::IsResourceExhausted(status) || !delay || tries == kMaxTries) {
       return status;
     }
-    WaitOut(std::min(*delay, kLongestWait), {});
+    WaitOut(std::min(*delay * (1 << (tries - 1)), kLongestWait) *
+                absl::Uniform(random, 1.0, kMostSpread),
+            {});
   }
 }
 

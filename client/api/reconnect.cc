@@ -4,13 +4,17 @@
 #include <condition_variable>
 #include <mutex>
 
+#include "proto/wire/status.h"
+
 namespace epochd::client {
 namespace {
 
-// What a connection that broke looks like to a stream.
-bool IsBrokenConnection(const absl::Status& status) {
+// Whether a stream that ended so may go on another time: a connection that
+// broke, or a server that had no room for it and said when it may.
+bool MayGoOn(const absl::Status& status) {
   return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status) ||
-         absl::IsDataLoss(status);
+         absl::IsDataLoss(status) ||
+         (absl::IsResourceExhausted(status) && wire::RetryDelay(status));
 }
 
 }  // namespace
@@ -30,7 +34,7 @@ void Reconnect::Succeeded() { num_failures_ = 0; }
 
 absl::Status Reconnect::Failed(const absl::Status& failure) {
   if (options_.stop.stop_requested()) return absl::CancelledError("stopped");
-  if (!IsBrokenConnection(failure)) return failure;
+  if (!MayGoOn(failure)) return failure;
   const auto now = std::chrono::steady_clock::now();
   if (++num_failures_ == 1) first_failure_ = now;
   if (absl::FromChrono(now - first_failure_) > options_.give_up_after)

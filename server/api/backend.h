@@ -31,15 +31,18 @@ struct Backend {
   OpenStreams& streams;
 };
 
-// Answers with what `work` returns, an absl::Status, after it ran on the pool.
-// Request and response live until then.
+// Answers with what `work` returns, an absl::Status, after it ran on the pool;
+// with RESOURCE_EXHAUSTED where too many calls wait. Request and response live
+// until then.
 template <typename Work>
 grpc::ServerUnaryReactor* AnswerOnPool(grpc::CallbackServerContext* context,
                                        WorkPool& pool, Work work) {
   auto* reactor = context->DefaultReactor();
-  pool.Post([reactor, work = std::move(work)]() mutable {
-    reactor->Finish(wire::ToGrpc(work()));
-  });
+  const absl::Status posted =
+      pool.TryPost([reactor, work = std::move(work)]() mutable {
+        reactor->Finish(wire::ToGrpc(work()));
+      });
+  if (!posted.ok()) reactor->Finish(wire::ToGrpc(posted));
   return reactor;
 }
 

@@ -52,9 +52,11 @@ grpc::ServerUnaryReactor* JobService::SubmitJob(
     grpc::CallbackServerContext* context, const v1::SubmitJobRequest* request,
     v1::Job* response) {
   auto* reactor = context->DefaultReactor();
-  backend_.pool.Post([this, reactor, request, response] {
-    Submit(reactor, *request, response);
-  });
+  const absl::Status posted =
+      backend_.pool.TryPost([this, reactor, request, response] {
+        Submit(reactor, *request, response);
+      });
+  if (!posted.ok()) reactor->Finish(wire::ToGrpc(posted));
   return reactor;
 }
 
@@ -95,7 +97,7 @@ absl::Status JobService::CheckUploaded(const v1::JobSpec& spec) const {
   FieldRules rules;
   for (int i = 0; i < spec.files_size(); ++i) {
     const v1::FileRef& file = spec.files(i);
-    const auto size = backend_.files.Size(file.sha256());
+    const auto size = backend_.files.Use(file.sha256());
     const std::string here = catalogue::AppendIndex("files", i);
     if (absl::IsNotFound(size.status())) {
       rules.Add(here, absl::StrCat("content of ", Quote(file.path()),
@@ -117,26 +119,28 @@ grpc::ServerUnaryReactor* JobService::ValidateJob(
     grpc::CallbackServerContext* context, const v1::ValidateJobRequest* request,
     v1::ValidateJobResponse* response) {
   auto* reactor = context->DefaultReactor();
-  backend_.pool.Post([this, reactor, request, response] {
-    CheckedSpec checked =
-        CheckSpec(request->spec(), backend_.catalogues.Current().get(),
-                  backend_.files.options().max_file_bytes);
-    if (!checked.violations.empty()) {
-      for (const wire::FieldViolation& violation : checked.violations) {
-        auto* out = response->add_violations();
-        out->set_field(violation.field);
-        out->set_description(violation.description);
-      }
-      reactor->Finish(grpc::Status::OK);
-      return;
-    }
-    backend_.controller.Hint(
-        std::make_shared<const job::JobSpec>(std::move(checked.spec)),
-        [reactor, response](absl::StatusOr<std::string> hint) {
-          if (hint.ok()) response->set_scheduling_hint(*hint);
-          reactor->Finish(wire::ToGrpc(hint.status()));
-        });
-  });
+  const absl::Status posted =
+      backend_.pool.TryPost([this, reactor, request, response] {
+        CheckedSpec checked =
+            CheckSpec(request->spec(), backend_.catalogues.Current().get(),
+                      backend_.files.options().max_file_bytes);
+        if (!checked.violations.empty()) {
+          for (const wire::FieldViolation& violation : checked.violations) {
+            auto* out = response->add_violations();
+            out->set_field(violation.field);
+            out->set_description(violation.description);
+          }
+          reactor->Finish(grpc::Status::OK);
+          return;
+        }
+        backend_.controller.Hint(
+            std::make_shared<const job::JobSpec>(std::move(checked.spec)),
+            [reactor, response](absl::StatusOr<std::string> hint) {
+              if (hint.ok()) response->set_scheduling_hint(*hint);
+              reactor->Finish(wire::ToGrpc(hint.status()));
+            });
+      });
+  if (!posted.ok()) reactor->Finish(wire::ToGrpc(posted));
   return reactor;
 }
 

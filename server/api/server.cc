@@ -24,8 +24,8 @@ class GrpcServer final : public Server {
   GrpcServer(Options options, control::Controller& controller,
              events::LogStore& logs, events::FileStore& files,
              Catalogues& catalogues)
-      : streams_(std::move(options.streams_changed)),
-        pool_(options.num_threads),
+      : streams_(std::move(options.streams_changed), options.max_streams),
+        pool_(options.num_threads, options.max_waiting_calls),
         backend_{controller, logs, files, catalogues, pool_, streams_},
         jobs_(backend_),
         workers_(backend_),

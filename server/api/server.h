@@ -33,6 +33,10 @@ class Server {
     std::shared_ptr<grpc::ServerCredentials> credentials;
     ServerFacts facts = {};
     int num_threads = 8;
+    // Calls that may wait for a thread, and streams that may be open; more are
+    // refused with RESOURCE_EXHAUSTED.
+    int max_waiting_calls = 4096;
+    int max_streams = 16384;
     // Gets +1 and -1 as streams begin and end, on any thread; may be empty.
     std::function<void(int)> streams_changed = {};
   };

@@ -23,14 +23,16 @@
 
 namespace epochd::api {
 
-// All streams that are open, so that a stopping server can end them. Outlives
-// the gRPC server.
+// All streams that are open, so that a stopping server can end them and there
+// are never too many. Outlives the gRPC server.
 class OpenStreams {
  public:
   // `changed` may be empty; it gets +1 and -1, on any thread.
-  explicit OpenStreams(std::function<void(int)> changed)
-      : changed_(std::move(changed)) {}
+  explicit OpenStreams(std::function<void(int)> changed, int max_streams)
+      : changed_(std::move(changed)),
+        max_streams_(static_cast<size_t>(max_streams)) {}
 
+  // Ends a stream beyond the limit at once, with RESOURCE_EXHAUSTED.
   void Add(StreamPump* stream);
   void Remove(StreamPump* stream);
   // Ends every stream, and at once those that come later.
@@ -38,6 +40,7 @@ class OpenStreams {
 
  private:
   const std::function<void(int)> changed_;
+  const size_t max_streams_;
   mutable absl::Mutex mutex_;
   std::set<StreamPump*> streams_ ABSL_GUARDED_BY(mutex_);
   absl::Status ended_ ABSL_GUARDED_BY(mutex_);

@@ -5,7 +5,8 @@
 
 namespace epochd::api {
 
-WorkPool::WorkPool(int num_threads) {
+WorkPool::WorkPool(int num_threads, int max_waiting)
+    : max_waiting_(static_cast<size_t>(max_waiting)) {
   for (int i = 0; i < num_threads; ++i) {
     threads_.emplace_back([this] { Run(); });
   }
@@ -22,6 +23,16 @@ WorkPool::~WorkPool() {
 void WorkPool::Post(absl::AnyInvocable<void()> task) {
   absl::MutexLock lock(&mutex_);
   tasks_.push_back(std::move(task));
+}
+
+absl::Status WorkPool::TryPost(absl::AnyInvocable<void()> task) {
+  absl::MutexLock lock(&mutex_);
+  if (tasks_.size() >= max_waiting_) {
+    return absl::ResourceExhaustedError(
+        "the coordinator has more calls to answer than it can, try again");
+  }
+  tasks_.push_back(std::move(task));
+  return absl::OkStatus();
 }
 
 void WorkPool::Run() {

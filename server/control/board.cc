@@ -22,6 +22,13 @@ void Board::AddTerminal(job::JobState state, int64_t change) {
   terminal_[state] += change;
 }
 
+int64_t Board::NumTerminal() const {
+  absl::ReaderMutexLock lock(&mutex_);
+  int64_t sum = 0;
+  for (const auto& [state, number] : terminal_) sum += number;
+  return sum;
+}
+
 void Board::PublishJob(JobPtr job, const std::vector<job::Event>& events) {
   absl::MutexLock lock(&mutex_);
   if (job->IsTerminal()) {

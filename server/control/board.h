@@ -64,6 +64,7 @@ class Board {
   bool SetStoreStatus(absl::Status status);
   // Ends the watches of older agents of this name.
   void Supersede(const job::WorkerId& id, const job::Incarnation& current);
+  int64_t NumTerminal() const;
   // Wakes those that watch the job.
   void WakeJob(job::JobId id);
   // Sums of the controller's own, copied into GetStats.

@@ -13,6 +13,17 @@
 namespace epochd::control {
 namespace {
 
+// What any command takes up beside its texts, about.
+constexpr int64_t kCommandBytes = 1024;
+
+int64_t BytesOf(const job::JobSpec* spec) {
+  if (spec == nullptr) return kCommandBytes;
+  size_t sum = spec->experiment_json.size();
+  for (const std::string& argument : spec->command) sum += argument.size();
+  for (const auto& [name, value] : spec->env) sum += name.size() + value.size();
+  return kCommandBytes + static_cast<int64_t>(sum);
+}
+
 absl::Status Refusal(Mailbox::Posted posted) {
   return posted == Mailbox::Posted::kFull
              ? absl::ResourceExhaustedError(
@@ -27,7 +38,7 @@ class Controller::Impl {
   Impl(Options options, const Clock& clock, store::JobStore& store)
       : clock_(clock),
         store_(store),
-        mailbox_(options.max_mailbox),
+        mailbox_({options.max_mailbox, options.max_mailbox_bytes}),
         core_(std::move(options), clock, store) {}
 
   absl::Status Start() {
@@ -46,15 +57,20 @@ class Controller::Impl {
 
   // Posts `call(core, done)`; a command that cannot be posted is answered here.
   template <typename DoneType, typename Call>
-  void Post(DoneType done, Call call) {
+  void Post(Mailbox::Sender sender, int64_t num_bytes, DoneType done,
+            Call call) {
     // Shared by the two ways to answer, of which exactly one happens.
     auto shared = std::make_shared<DoneType>(std::move(done));
     Mailbox::Command command = [shared,
                                 call = std::move(call)](Core& core) mutable {
       call(core, std::move(*shared));
     };
-    const auto posted = mailbox_.Post(command);
-    if (posted != Mailbox::Posted::kYes) (*shared)(Refusal(posted));
+    const auto posted = mailbox_.Post(command, sender, num_bytes);
+    if (posted == Mailbox::Posted::kYes) return;
+    if (posted == Mailbox::Posted::kFull) {
+      board().Count([](Stats& stats) { ++stats.num_overloads; });
+    }
+    (*shared)(Refusal(posted));
   }
 
   Board& board() { return core_.board(); }
@@ -101,24 +117,27 @@ void Controller::Stop() { impl_->Stop(); }
 
 void Controller::Submit(std::shared_ptr<const job::JobSpec> spec,
                         std::string request_id, Done<JobView> done) {
-  impl_->Post(std::move(done), [spec = std::move(spec),
-                                request_id = std::move(request_id)](
-                                   Core& core, Done<JobView> answer) mutable {
-    core.Submit(std::move(spec), std::move(request_id), std::move(answer));
-  });
+  const int64_t num_bytes = BytesOf(spec.get());
+  impl_->Post(Mailbox::Sender::kPerson, num_bytes, std::move(done),
+              [spec = std::move(spec), request_id = std::move(request_id)](
+                  Core& core, Done<JobView> answer) mutable {
+                core.Submit(std::move(spec), std::move(request_id),
+                            std::move(answer));
+              });
 }
 
 void Controller::Hint(std::shared_ptr<const job::JobSpec> spec,
                       Done<std::string> done) {
+  const int64_t num_bytes = BytesOf(spec.get());
   impl_->Post(
-      std::move(done),
+      Mailbox::Sender::kPerson, num_bytes, std::move(done),
       [spec = std::move(spec)](Core& core, Done<std::string> answer) mutable {
         core.Hint(std::move(spec), std::move(answer));
       });
 }
 
 void Controller::Cancel(job::JobId id, std::string etag, Done<JobView> done) {
-  impl_->Post(std::move(done),
+  impl_->Post(Mailbox::Sender::kPerson, kCommandBytes, std::move(done),
               [id, etag = std::move(etag)](Core& core, Done<JobView> answer) {
                 core.Cancel(id, etag, std::move(answer));
               });
@@ -126,24 +145,26 @@ void Controller::Cancel(job::JobId id, std::string etag, Done<JobView> done) {
 
 void Controller::Delete(job::JobId id, std::string request_id,
                         DoneStatus done) {
-  impl_->Post(std::move(done), [id, request_id = std::move(request_id)](
-                                   Core& core, DoneStatus answer) mutable {
-    core.Delete(id, std::move(request_id), std::move(answer));
-  });
+  impl_->Post(Mailbox::Sender::kPerson, kCommandBytes, std::move(done),
+              [id, request_id = std::move(request_id)](
+                  Core& core, DoneStatus answer) mutable {
+                core.Delete(id, std::move(request_id), std::move(answer));
+              });
 }
 
 void Controller::DrainWorker(job::WorkerId worker, bool undo,
                              Done<fleet::WorkerView> done) {
-  impl_->Post(std::move(done), [worker = std::move(worker), undo](
-                                   Core& core, Done<fleet::WorkerView> answer) {
-    core.DrainWorker(worker, undo, std::move(answer));
-  });
+  impl_->Post(Mailbox::Sender::kPerson, kCommandBytes, std::move(done),
+              [worker = std::move(worker), undo](
+                  Core& core, Done<fleet::WorkerView> answer) {
+                core.DrainWorker(worker, undo, std::move(answer));
+              });
 }
 
 void Controller::Register(Registration registration,
                           Done<RegisterResult> done) {
   impl_->Post(
-      std::move(done),
+      Mailbox::Sender::kLease, kCommandBytes, std::move(done),
       [registration = std::move(registration), at = impl_->clock().Steady()](
           Core& core, Done<RegisterResult> answer) mutable {
         core.Register(std::move(registration), at, std::move(answer));
@@ -153,7 +174,7 @@ void Controller::Register(Registration registration,
 void Controller::SendHeartbeat(Heartbeat heartbeat,
                                Done<std::shared_ptr<const DesiredState>> done) {
   impl_->Post(
-      std::move(done),
+      Mailbox::Sender::kLease, kCommandBytes, std::move(done),
       [heartbeat = std::move(heartbeat), at = impl_->clock().Steady()](
           Core& core, Done<std::shared_ptr<const DesiredState>> answer) {
         core.SendHeartbeat(heartbeat, at, std::move(answer));
@@ -161,7 +182,9 @@ void Controller::SendHeartbeat(Heartbeat heartbeat,
 }
 
 void Controller::ReportEvents(EventLines lines, Done<int64_t> done) {
-  impl_->Post(std::move(done),
+  const int64_t num_bytes =
+      kCommandBytes + static_cast<int64_t>(lines.lines.size());
+  impl_->Post(Mailbox::Sender::kRank, num_bytes, std::move(done),
               [lines = std::move(lines)](Core& core, Done<int64_t> answer) {
                 core.ReportEvents(lines, std::move(answer));
               });
@@ -226,6 +249,17 @@ Stats Controller::GetStats() const {
 
 absl::Status Controller::StoreStatus() const {
   return impl_->board().StoreStatus();
+}
+
+absl::StatusOr<bool> Controller::KeepsJob(job::JobId id) const {
+  const auto job = impl_->board().Get(id);
+  if (absl::IsNotFound(job.status())) return false;
+  if (!job.ok()) return job.status();
+  return true;
+}
+
+absl::StatusOr<bool> Controller::UsesFile(std::string_view sha256) const {
+  return impl_->store().UsesFile(sha256);
 }
 
 std::string Controller::cluster_id() const { return impl_->cluster_id(); }

@@ -17,8 +17,9 @@
 //   controller.Stop();  // refuses what comes, answers what came, joins
 //
 // Codes that any command may be answered with, beside its own:
-//   ResourceExhausted  the store is out of space, or the mailbox is full;
-//                      nothing happened, try again
+//   ResourceExhausted  the store is out of space, or more commands wait than
+//                      may (Options::max_mailbox); nothing happened, try again
+//                      later
 //   Unavailable        stopping, or the store failed and the process has to
 //                      start again (Options::on_fatal was told)
 #pragma once
@@ -28,6 +29,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -93,6 +95,10 @@ class Controller {
   // are refused.
   absl::Status StoreStatus() const;
   std::string cluster_id() const;
+  // Whether the coordinator keeps the job, and whether a job that it keeps uses
+  // an uploaded file with this content.
+  absl::StatusOr<bool> KeepsJob(job::JobId id) const;
+  absl::StatusOr<bool> UsesFile(std::string_view sha256) const;
 
   // Committed events with sequence > after, at most `limit`. NotFound, also
   // once the job was deleted.

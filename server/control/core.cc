@@ -47,7 +47,8 @@ Core::Core(Options options, const Clock& clock, store::JobStore& store)
       clock_(clock),
       store_(store),
       board_(store, options_.tail_events),
-      fleet_({options_.unreachable_after, options_.lost_after}) {}
+      fleet_({options_.unreachable_after, options_.lost_after}),
+      quarantine_(options_.quarantine) {}
 
 absl::Status Core::Load() {
   auto snapshot = store_.Load();
@@ -77,6 +78,10 @@ absl::Status Core::Load() {
     }
   }
   next_scan_ = now_;
+  loaded_wall_ = clock_.Wall();
+  loaded_at_ = now_;
+  next_removal_ = now_;
+  next_sweep_ = now_;
   PushDesired();
   return absl::OkStatus();
 }
@@ -152,10 +157,13 @@ fleet::SteadyTime Core::Settle() {
   if (may_decide) {
     for (const job::JobId id : std::exchange(dirty_jobs_, {})) Reconcile(id);
     if (must_schedule_ || now_ >= next_backoff_end_) Schedule();
+    RemoveFinished();
   }
   Commit();
+  Sweep();
   settled_ = now_;
-  auto next = std::min(next_scan_, next_backoff_end_);
+  auto next = std::min({next_scan_, next_backoff_end_, next_removal_});
+  if (must_sweep_) next = std::min(next, next_sweep_);
   if (retry_at_) next = *retry_at_;
   // There is room in the store again: do now what had to wait.
   if (!retry_at_ && must_schedule_) next = now_;
@@ -193,18 +201,21 @@ void Core::Commit() {
       }
     }
     transaction_.Drop();
-    retry_at_ = now_ + kRetryInterval;
-    ShowStore(status);
-    if (fatal_.ok() && !absl::IsResourceExhausted(status)) {
-      spdlog::critical("the store failed, this process has to end: {}",
-                       status.ToString());
-      fatal_ = absl::UnavailableError(
-          fmt::format("the store failed: {}", std::string(status.message())));
-      if (options_.on_fatal) options_.on_fatal(status);
-    }
+    StoreFailed(status);
   }
   PushDesired();
   for (Answer& answer : std::exchange(answers_, {})) answer(status);
+}
+
+void Core::StoreFailed(const absl::Status& status) {
+  retry_at_ = now_ + kRetryInterval;
+  ShowStore(status);
+  if (!fatal_.ok() || absl::IsResourceExhausted(status)) return;
+  spdlog::critical("the store failed, this process has to end: {}",
+                   status.ToString());
+  fatal_ = absl::UnavailableError(
+      fmt::format("the store failed: {}", std::string(status.message())));
+  if (options_.on_fatal) options_.on_fatal(status);
 }
 
 void Core::Committed() {
@@ -216,13 +227,27 @@ void Core::Committed() {
     spdlog::info("worker {}: forgotten, silent for {}", id.name(),
                  absl::FormatDuration(options_.forget_after));
     fleet_.Forget(id);
+    quarantine_.Clear(id);
     board_.ForgetWorker(id);
     shown_.erase(id);
     placed_.erase(id);
     dirty_workers_.erase(id);
   }
   int64_t num_events = 0;
-  std::vector<job::JobId> changed(transaction_.deleted());
+  std::vector<job::JobId> changed;
+  for (const auto& [id, state] : transaction_.deleted()) {
+    board_.AddTerminal(state, -1);
+    changed.push_back(id);
+  }
+  if (!changed.empty()) {
+    must_sweep_ = true;
+    if (options_.on_removed) options_.on_removed(changed);
+  }
+  if (const int64_t num_removed = transaction_.num_removed()) {
+    spdlog::info("removed {} finished job{}", num_removed,
+                 num_removed == 1 ? "" : "s");
+    board_.Count([&](Stats& stats) { stats.num_removed_jobs += num_removed; });
+  }
   for (const auto& [id, touched] : transaction_.touched()) {
     TakeOver(touched);
     num_events += static_cast<int64_t>(touched.events.size());
@@ -282,8 +307,26 @@ void Core::TakeOver(const Transaction::Touched& touched) {
   Remember(job, now_);
 }
 
+fleet::WorkerState Core::StateOf(const job::WorkerId& id) const {
+  const fleet::WorkerState state = fleet_.StateOf(id, now_);
+  return state == fleet::WorkerState::kReady && quarantine_.EndOf(id, now_)
+             ? fleet::WorkerState::kQuarantined
+             : state;
+}
+
+std::string Core::MessageOf(const job::WorkerId& id) const {
+  if (StateOf(id) != fleet::WorkerState::kQuarantined) {
+    return fleet_.MessageOf(id, now_);
+  }
+  return fmt::format(
+      "gets no new work for {}, since {} attempts in a row failed there; "
+      "epochctl worker drain {} --undo ends that",
+      absl::FormatDuration(quarantine_.TermOf(id)), quarantine_.NumFailures(id),
+      id.name());
+}
+
 void Core::ShowWorker(const job::WorkerId& id) {
-  const Shown now{fleet_.StateOf(id, now_), fleet_.MessageOf(id, now_)};
+  const Shown now{StateOf(id), MessageOf(id)};
   auto [shown, is_new] = shown_.try_emplace(id, now);
   if (!is_new && shown->second == now) return;
   if (!is_new && shown->second.state != now.state) {

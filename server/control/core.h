@@ -33,6 +33,7 @@
 #include "server/control/transaction.h"
 #include "server/control/views.h"
 #include "server/fleet/fleet.h"
+#include "server/fleet/quarantine.h"
 #include "server/schedule/plan.h"
 #include "server/store/job_store.h"
 
@@ -104,8 +105,13 @@ class Core {
     answers_.push_back(std::move(answer));
   }
   void Commit();
+  // Waits with our own decisions for a while, or for ever.
+  void StoreFailed(const absl::Status& status);
   void Committed();
   void TakeOver(const Transaction::Touched& touched);
+  // The fleet's, and whether it is in quarantine.
+  fleet::WorkerState StateOf(const job::WorkerId& id) const;
+  std::string MessageOf(const job::WorkerId& id) const;
   // Shows a worker's state if it changed, and draws the consequences.
   void ShowWorker(const job::WorkerId& id);
   void ForgetLostWorkers();
@@ -135,6 +141,9 @@ class Core {
   bool StepAttempt(LiveJob& live);
   void EndAttempt(LiveJob& live, const job::Job& job,
                   job::AttemptStateChanged ended);
+  // What an attempt's end says about the workers that it ran on.
+  void JudgeWorkers(const LiveJob& live, const job::Job& job,
+                    job::AttemptReason reason);
   void TellMissing(const LiveJob& live, const job::Job& job);
   void StepJob(const LiveJob& live);
   absl::Duration RunTime(const LiveJob& live, const job::Job& job) const;
@@ -142,9 +151,27 @@ class Core {
   void Stop(job::JobId id, job::JobReason job_reason,
             job::AttemptReason attempt_reason, const std::string& message);
 
+  // ---- core_retention.cc
+  // ------------------------------------------------------
+  // Puts some of the finished jobs that have been kept long enough into the
+  // transaction.
+  void RemoveFinished();
+  // Takes away some events of jobs that are gone.
+  void Sweep();
+
   // ---- core_schedule.cc
   // ------------------------------------------------------
   void Schedule();
+  // The worker that wrote the job's newest checkpoint, if one alone did; and
+  // the same where no other is known to see it.
+  std::optional<job::WorkerId> HolderOf(const job::Job& job) const;
+  std::optional<job::WorkerId> PreferredBy(const job::Job& job) const;
+  // Whether workers say by their label that they have one storage.
+  bool ShareStorage(const std::set<job::WorkerId>& workers) const;
+  // What a job on these workers should know about its checkpoints; empty:
+  // nothing.
+  std::string StorageNotice(const job::Job& job,
+                            const std::set<job::WorkerId>& workers) const;
   std::vector<schedule::QueuedJob> Queue() const;
   std::vector<schedule::Offer> Offers() const;
 
@@ -155,6 +182,7 @@ class Core {
   Board board_;
 
   fleet::Fleet fleet_;
+  fleet::Quarantine quarantine_;
   std::map<job::JobId, LiveJob> live_;
   // Committed: queued jobs in order, jobs that have a live attempt, and those
   // by worker.
@@ -190,6 +218,13 @@ class Core {
   fleet::SteadyTime next_scan_;
   fleet::SteadyTime next_backoff_end_ = fleet::SteadyTime::InfiniteFuture();
   std::optional<fleet::SteadyTime> retry_at_;
+  // Both clocks when the store was loaded.
+  absl::Time loaded_wall_;
+  fleet::SteadyTime loaded_at_;
+  fleet::SteadyTime next_removal_;
+  fleet::SteadyTime next_sweep_;
+  // Jobs are gone of which events are left, or may be after a restart.
+  bool must_sweep_ = true;
   absl::Status fatal_;
 };
 

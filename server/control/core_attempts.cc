@@ -83,6 +83,7 @@ void Core::EndAttempt(LiveJob& live, const job::Job& job,
   ended.counts_as_restart = decision.counts_as_restart;
   if (live.running_since) ended.run_time = now_ - *live.running_since;
   TellMissing(live, job);
+  JudgeWorkers(live, job, ended.reason);
   if (ended.reason != job::AttemptReason::kStartFailed) {
     could_not_start_.erase(id);
   } else if (const auto worker = live.watch.BlamedWorker()) {
@@ -93,6 +94,45 @@ void Core::EndAttempt(LiveJob& live, const job::Job& job,
       id, job::AttemptNumber(),
       job::JobStateChanged{decision.state, decision.reason, decision.message});
   must_schedule_ = true;
+}
+
+void Core::JudgeWorkers(const LiveJob& live, const job::Job& job,
+                        job::AttemptReason reason) {
+  using job::AttemptReason;
+  transaction_.OnDrop([this, before = quarantine_.entries()]() mutable {
+    quarantine_.Restore(std::move(before));
+  });
+  if (reason == AttemptReason::kCompleted ||
+      reason == AttemptReason::kStoppedWithCheckpoint) {
+    for (const auto& rank : job.LiveAttempt()->ranks) {
+      quarantine_.Clear(rank.worker);
+    }
+    return;
+  }
+  // Others say something about the job, not about a machine.
+  if (reason != AttemptReason::kStartFailed &&
+      reason != AttemptReason::kRankLost && reason != AttemptReason::kHang &&
+      reason != AttemptReason::kWorkerLost) {
+    return;
+  }
+  const auto worker = live.watch.BlamedWorker();
+  if (!worker) return;
+  // Where half of the workers are bad it is not the workers.
+  int64_t num_connected = 0;
+  for (const fleet::WorkerRecord* one : fleet_.All()) {
+    num_connected += fleet_.StateOf(one->id, now_) != fleet::WorkerState::kLost;
+  }
+  const bool may_begin =
+      2 * (quarantine_.NumQuarantined(now_) + 1) <= num_connected;
+  if (!quarantine_.Failed(*worker, job.id, now_, may_begin)) return;
+  const std::string text = fmt::format(
+      "{} is quarantined for {}: {} attempts in a row failed there",
+      worker->name(), absl::FormatDuration(quarantine_.TermOf(*worker)),
+      quarantine_.NumFailures(*worker));
+  spdlog::warn("{}", text);
+  Decide(job.id, job.CurrentAttempt(),
+         job::Notice{job::Notice::Severity::kWarning, text, 0});
+  ShowWorker(*worker);
 }
 
 void Core::TellMissing(const LiveJob& live, const job::Job& job) {

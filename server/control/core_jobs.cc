@@ -2,6 +2,7 @@
 //
 // What people ask for.
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "fmt/format.h"
@@ -103,6 +104,13 @@ void Core::Hint(std::shared_ptr<const job::JobSpec> spec,
     hint = fmt::format("would start now with {} rank{}, the first on {}",
                        ranks.size(), ranks.size() == 1 ? "" : "s",
                        ranks[0].worker.name());
+    job::Job job;
+    job.spec = spec;
+    std::set<job::WorkerId> workers;
+    for (const auto& rank : ranks) workers.insert(rank.worker);
+    if (const auto notice = StorageNotice(job, workers); !notice.empty()) {
+      hint += "; " + notice;
+    }
   }
   for (const auto& waiting : decision.waiting) {
     if (!waiting.job.IsNil()) continue;
@@ -166,7 +174,6 @@ void Core::Stop(job::JobId id, job::JobReason job_reason,
 
 void Core::Delete(job::JobId id, std::string request_id, DoneStatus done) {
   absl::Status refusal;
-  job::JobState state = job::JobState::kUnspecified;
   std::optional<job::JobId> before = transaction_.FindDeletion(request_id);
   if (!before && !request_id.empty()) {
     const auto stored = store_.FindDeletion(request_id);
@@ -192,22 +199,21 @@ void Core::Delete(job::JobId id, std::string request_id, DoneStatus done) {
   } else if (auto job = store_.ReadJob(id); !job.ok()) {
     refusal = job.status();
   } else {
-    state = (*job)->state;
-    transaction_.DeleteJob(id, std::move(request_id));
+    transaction_.DeleteJob(id, (*job)->state, std::move(request_id));
   }
-  AnswerAfterCommit([this, refusal, state, done = std::move(done)](
-                        const absl::Status& status) mutable {
-    if (!refusal.ok()) return done(refusal);
-    if (status.ok() && state != job::JobState::kUnspecified) {
-      board_.AddTerminal(state, -1);
-    }
-    done(status);
-  });
+  AnswerAfterCommit(
+      [refusal, done = std::move(done)](const absl::Status& status) mutable {
+        done(refusal.ok() ? status : refusal);
+      });
 }
 
 void Core::DrainWorker(const job::WorkerId& worker, bool undo,
                        Done<fleet::WorkerView> done) {
   const fleet::WorkerRecord* record = fleet_.Find(worker);
+  if (undo && quarantine_.EndOf(worker, now_)) {
+    quarantine_.Clear(worker);
+    ShowWorker(worker);
+  }
   if (record != nullptr && record->draining == undo) {
     fleet_.SetDraining(worker, !undo);
     transaction_.SetWorker(*record);

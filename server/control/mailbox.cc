@@ -2,6 +2,22 @@
 #include "server/control/mailbox.h"
 
 namespace epochd::control {
+namespace {
+
+// The share of a sender in quarters.
+int64_t Quarters(Mailbox::Sender sender) {
+  switch (sender) {
+    case Mailbox::Sender::kPerson:
+      return 2;
+    case Mailbox::Sender::kRank:
+      return 3;
+    case Mailbox::Sender::kLease:
+      return 4;
+  }
+  return 0;
+}
+
+}  // namespace
 
 void Mailbox::Open() {
   absl::MutexLock lock(&mutex_);
@@ -13,11 +29,18 @@ void Mailbox::Close() {
   open_ = false;
 }
 
-Mailbox::Posted Mailbox::Post(Command& command) {
+Mailbox::Posted Mailbox::Post(Command& command, Sender sender,
+                              int64_t num_bytes) {
+  const int64_t quarters = Quarters(sender);
   absl::MutexLock lock(&mutex_);
   if (!open_) return Posted::kClosed;
-  if (static_cast<int64_t>(commands_.size()) >= capacity_) return Posted::kFull;
+  if (static_cast<int64_t>(commands_.size()) >=
+          limits_.num_commands * quarters / 4 ||
+      num_bytes_ + num_bytes > limits_.num_bytes * quarters / 4) {
+    return Posted::kFull;
+  }
   commands_.push_back(std::move(command));
+  num_bytes_ += num_bytes;
   return Posted::kYes;
 }
 
@@ -28,6 +51,7 @@ std::pair<std::vector<Mailbox::Command>, bool> Mailbox::Take(
   };
   absl::MutexLock lock(&mutex_);
   mutex_.AwaitWithTimeout(absl::Condition(&ready), timeout);
+  num_bytes_ = 0;
   return {std::exchange(commands_, {}), !open_};
 }
 

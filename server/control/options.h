@@ -5,11 +5,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <vector>
 
 #include "absl/functional/any_invocable.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "server/fleet/quarantine.h"
+#include "server/job/ids.h"
 
 namespace epochd::control {
 
@@ -29,13 +32,29 @@ struct Options {
   absl::Duration drain_deadline = absl::Minutes(1);
   // A worker silent for so long, with nothing placed on it, is forgotten.
   absl::Duration forget_after = absl::Hours(24);
+  fleet::Quarantine::Options quarantine;
+  // A finished job is removed, with its events, logs and request ids, so long
+  // after its end. By the wall clock, which alone outlives a restart, but not
+  // sooner than the steady clock since then allows. Infinite: never.
+  absl::Duration finished_job_ttl = absl::Hours(24) * 30;
+  // More finished jobs are not kept: those that finished first go first, but
+  // none before it was finished for min_finished_age, so that who submitted it
+  // sees its end and a repeated request finds it.
+  int64_t max_finished_jobs = 100000;
+  absl::Duration min_finished_age = absl::Minutes(5);
   // Submits are refused with ResourceExhausted beyond.
   int64_t max_live_jobs = 100000;
+  // What may wait for the control thread; see Mailbox::Sender for how it is
+  // shared. Beyond, callers get ResourceExhausted.
   int64_t max_mailbox = 65536;
+  int64_t max_mailbox_bytes = int64_t{256} << 20;
   // Events of a job kept in memory for readers; older ones come from the store.
   int32_t tail_events = 256;
   // 64 random bits; empty: the system's randomness.
   std::function<uint64_t()> random;
+  // Told of jobs that are gone for good, by request or by age: what else is
+  // kept of them can go. On the control thread, which it must not hold up.
+  std::function<void(const std::vector<job::JobId>&)> on_removed;
   // Called at most once, when the store failed so that the process has to end
   // and start again.
   std::function<void(absl::Status)> on_fatal;

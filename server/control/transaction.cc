@@ -49,8 +49,9 @@ void Transaction::SetOffset(const job::AttemptId& attempt, int32_t rank,
   offsets_[{attempt, rank}] = offset;
 }
 
-void Transaction::DeleteJob(job::JobId id, std::string request_id) {
-  deleted_.push_back(id);
+void Transaction::DeleteJob(job::JobId id, job::JobState state,
+                            std::string request_id) {
+  deleted_.emplace(id, state);
   if (!request_id.empty()) deletions_[std::move(request_id)] = id;
 }
 
@@ -82,9 +83,7 @@ std::optional<int64_t> Transaction::FindOffset(const job::AttemptId& attempt,
   return it->second;
 }
 
-bool Transaction::Deletes(job::JobId id) const {
-  return std::find(deleted_.begin(), deleted_.end(), id) != deleted_.end();
-}
+bool Transaction::Deletes(job::JobId id) const { return deleted_.contains(id); }
 
 std::optional<job::JobId> Transaction::FindDeletion(
     const std::string& request_id) const {
@@ -112,7 +111,7 @@ store::Batch Transaction::ToBatch() const {
   for (const auto& [key, offset] : offsets_) {
     batch.offsets.push_back({key.first, key.second, offset});
   }
-  batch.deleted_jobs = deleted_;
+  for (const auto& [id, state] : deleted_) batch.deleted_jobs.push_back(id);
   for (const auto& [request_id, job] : deletions_) {
     batch.deletions.push_back({request_id, job});
   }

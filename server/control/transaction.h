@@ -45,8 +45,10 @@ class Transaction {
   void AddRequest(std::string request_id, job::JobId job);
   void SetWorker(fleet::WorkerRecord record);
   void SetOffset(const job::AttemptId& attempt, int32_t rank, int64_t offset);
-  // `request_id` may be empty.
-  void DeleteJob(job::JobId id, std::string request_id);
+  // `state`: the one that it finished in. `request_id` may be empty.
+  void DeleteJob(job::JobId id, job::JobState state, std::string request_id);
+  // So many of the deleted ones were removed by age, not by request.
+  void CountRemoved(int64_t num_jobs) { num_removed_ += num_jobs; }
   void ForgetWorker(job::WorkerId id);
   // Runs if the transaction is dropped: takes back what was changed outside.
   void OnDrop(std::function<void()> undo);
@@ -61,7 +63,10 @@ class Transaction {
 
   const TouchedJobs& touched() const { return jobs_; }
   const std::map<OffsetKey, int64_t>& offsets() const { return offsets_; }
-  const std::vector<job::JobId>& deleted() const { return deleted_; }
+  const std::map<job::JobId, job::JobState>& deleted() const {
+    return deleted_;
+  }
+  int64_t num_removed() const { return num_removed_; }
   const std::vector<job::WorkerId>& forgotten() const { return forgotten_; }
 
   // Nothing to commit.
@@ -83,8 +88,9 @@ class Transaction {
   std::map<std::string, job::JobId> requests_;
   std::map<job::WorkerId, fleet::WorkerRecord> workers_;
   std::map<OffsetKey, int64_t> offsets_;
-  std::vector<job::JobId> deleted_;
+  std::map<job::JobId, job::JobState> deleted_;
   std::map<std::string, job::JobId> deletions_;
+  int64_t num_removed_ = 0;
   std::vector<job::WorkerId> forgotten_;
   std::vector<std::function<void()>> undo_;
 };

@@ -104,7 +104,11 @@ struct Stats {
   int64_t num_refused_decisions = 0;
   // Calls refused since they came from a stale attempt or incarnation.
   int64_t num_fenced = 0;
+  // Finished jobs that were removed since they were old or too many.
+  int64_t num_removed_jobs = 0;
   int64_t mailbox_length = 0;
+  // Commands refused since the mailbox was full.
+  int64_t num_overloads = 0;
   // Jobs that are starting, running or stopping.
   std::vector<JobView> active_jobs;
 };

@@ -15,7 +15,9 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "net/file_limit.h"
@@ -33,6 +35,7 @@
 #include "server/epochd/options.h"
 #include "server/events/file_store.h"
 #include "server/events/log_store.h"
+#include "server/events/sweeper.h"
 #include "server/metrics/metered_job_store.h"
 #include "server/metrics/metrics.h"
 #include "server/store/sqlite_job_store.h"
@@ -145,9 +148,31 @@ int Run(const Options& options, program::StopSignal& stop) {
     stop.Request(
         absl::StrCat("the store failed: ", std::string(status.message())));
   };
+  control_options.finished_job_ttl = options.finished_job_ttl;
+  control_options.max_finished_jobs = options.max_finished_jobs;
+  // Made after the controller that it asks, used only once that runs.
+  std::optional<events::Sweeper> sweeper;
+  control_options.on_removed = [&sweeper](const std::vector<job::JobId>& jobs) {
+    sweeper->Remove(jobs);
+  };
   control::Controller controller(std::move(control_options), clock, store);
+  sweeper.emplace(
+      events::Sweeper::Options{
+          .keeps_job =
+              [&controller](job::JobId id) { return controller.KeepsJob(id); },
+          .uses_file =
+              [&controller](const std::string& sha256) {
+                return controller.UsesFile(sha256);
+              }},
+      **logs, **files);
+  // On every way out: first who tells it of jobs, then itself.
+  const absl::Cleanup end_both = [&] {
+    controller.Stop();
+    sweeper.reset();
+  };
   const absl::Status started = controller.Start();
   if (!started.ok()) return Fail(started);
+  sweeper->Start();
   metrics.Watch([&controller] { return controller.GetStats(); });
 
   std::atomic<bool> ready = false;

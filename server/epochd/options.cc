@@ -4,12 +4,15 @@
 #include <filesystem>
 #include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "net/bind_policy.h"
 #include "program/flags.h"
 #include "program/home.h"
 
 namespace epochd::server {
 namespace {
+
+constexpr absl::Duration kLeastTtl = absl::Minutes(5);
 
 // The build and the packages install it as share/epochd/catalogue.json beside
 // the folder of the binaries.
@@ -60,6 +63,14 @@ std::optional<int> ParseSettings(int argc, const char* const* argv,
   flags.Add("catalogue", settings.catalogue,
             "JSON that epochd-trainer --catalogue printed, to check jobs with "
             "until a worker brings its own. Default: the installed one");
+  flags.Add(
+      "finished-job-ttl", settings.finished_job_ttl,
+      "how long a job is kept after its end, with its events, logs and "
+      "request ids, such as 720h; at least 5m; inf: for ever. Checkpoints "
+      "stay");
+  flags.Add("max-finished-jobs", settings.max_finished_jobs,
+            "finished jobs that are kept at most; those that finished first go "
+            "first, none within 5m of its end");
   flags.AddLogging(settings.logging);
   return flags.Parse(argc, argv);
 }
@@ -75,6 +86,20 @@ absl::StatusOr<Options> CheckSettings(const Settings& settings) {
   options.insecure = settings.insecure;
   options.catalogue =
       settings.catalogue.empty() ? InstalledCatalogue() : settings.catalogue;
+  options.max_finished_jobs = settings.max_finished_jobs;
+  if (options.max_finished_jobs < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("max-finished-jobs: '", settings.max_finished_jobs,
+                     "' is negative, 0 and more is accepted"));
+  }
+  if (!absl::ParseDuration(settings.finished_job_ttl,
+                           &options.finished_job_ttl) ||
+      options.finished_job_ttl < kLeastTtl) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "finished-job-ttl: '", settings.finished_job_ttl,
+        "' is no time to keep a job, 5m and more, such as 720h, or inf is "
+        "accepted"));
+  }
   if (!options.tls.ca.empty() && !options.tls.HasIdentity()) {
     return absl::InvalidArgumentError(
         "tls-client-ca: needs --tls-cert and --tls-key");

@@ -3,10 +3,12 @@
 // Settings of the coordinator, from flags, environment and file. Plain values.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "net/address.h"
 #include "net/tls.h"
 #include "program/logging.h"
@@ -25,6 +27,8 @@ struct Settings {
   std::string tls_client_ca;
   bool insecure = false;
   std::string catalogue;
+  std::string finished_job_ttl = "720h";
+  int64_t max_finished_jobs = 100000;
   program::LoggingOptions logging;
 };
 
@@ -40,6 +44,9 @@ struct Options {
   bool insecure = false;
   // Empty: none is installed, workers bring theirs.
   std::string catalogue;
+  // As in control::Options.
+  absl::Duration finished_job_ttl;
+  int64_t max_finished_jobs = 0;
 };
 
 // Returns the exit code when the program should end now.

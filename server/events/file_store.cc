@@ -100,9 +100,12 @@ absl::StatusOr<std::int64_t> FileStore::Upload::Finish() {
   const absl::StatusOr<File> shelf =
       OpenFolderBeneath(store_.root_, {Shelf(sha256_)}, Missing::kMake);
   if (!shelf.ok()) return shelf.status();
-  if (renameat(store_.incoming_.get(), temp_name_.c_str(), shelf->get(),
-               sha256_.c_str()) != 0) {
-    return ErrnoStatus(errno, subject, "cannot be put in place");
+  {
+    absl::MutexLock lock(&store_.use_mutex_);
+    if (renameat(store_.incoming_.get(), temp_name_.c_str(), shelf->get(),
+                 sha256_.c_str()) != 0) {
+      return ErrnoStatus(errno, subject, "cannot be put in place");
+    }
   }
   if (fsync(shelf->get()) != 0 || fsync(store_.root_.get()) != 0) {
     return ErrnoStatus(errno, subject, "its folder cannot be synced");
@@ -150,7 +153,8 @@ absl::StatusOr<File> FileStore::OpenStored(const std::string& sha256) const {
   return file;
 }
 
-absl::StatusOr<std::int64_t> FileStore::Size(const std::string& sha256) const {
+absl::StatusOr<std::int64_t> FileStore::Use(const std::string& sha256) {
+  absl::MutexLock lock(&use_mutex_);
   const absl::StatusOr<File> file = OpenStored(sha256);
   if (!file.ok()) return file.status();
   struct stat info {};
@@ -158,7 +162,50 @@ absl::StatusOr<std::int64_t> FileStore::Size(const std::string& sha256) const {
     return ErrnoStatus(errno, absl::StrCat("file ", sha256),
                        "cannot be examined");
   }
+  if (futimens(file->get(), nullptr) != 0) {
+    return ErrnoStatus(errno, absl::StrCat("file ", sha256),
+                       "cannot be marked as used");
+  }
   return info.st_size;
+}
+
+absl::StatusOr<std::vector<std::string>> FileStore::List() const {
+  const absl::StatusOr<std::vector<std::string>> shelves = NamesIn(root_);
+  if (!shelves.ok()) return shelves.status();
+  std::vector<std::string> hashes;
+  for (const std::string& shelf : *shelves) {
+    if (shelf == kIncoming) continue;
+    const absl::StatusOr<File> folder =
+        OpenFolderBeneath(root_, {shelf}, Missing::kFail);
+    if (!folder.ok()) continue;
+    const absl::StatusOr<std::vector<std::string>> names = NamesIn(*folder);
+    if (!names.ok()) return names.status();
+    for (const std::string& name : *names) {
+      if (IsSha256(name) && Shelf(name) == shelf) hashes.push_back(name);
+    }
+  }
+  return hashes;
+}
+
+absl::Status FileStore::RemoveUnlessUsedSince(const std::string& sha256,
+                                              absl::Time cutoff) {
+  absl::MutexLock lock(&use_mutex_);
+  const absl::StatusOr<File> file = OpenStored(sha256);
+  if (absl::IsNotFound(file.status())) return absl::OkStatus();
+  if (!file.ok()) return file.status();
+  const std::string subject = absl::StrCat("file ", sha256);
+  struct stat info {};
+  if (fstat(file->get(), &info) != 0) {
+    return ErrnoStatus(errno, subject, "cannot be examined");
+  }
+  if (absl::TimeFromTimespec(info.st_mtim) >= cutoff) return absl::OkStatus();
+  const absl::StatusOr<File> shelf =
+      OpenFolderBeneath(root_, {Shelf(sha256)}, Missing::kFail);
+  if (!shelf.ok()) return shelf.status();
+  if (unlinkat(shelf->get(), sha256.c_str(), 0) != 0 && errno != ENOENT) {
+    return ErrnoStatus(errno, subject, "cannot be removed");
+  }
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::string> FileStore::Read(const std::string& sha256,

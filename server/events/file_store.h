@@ -10,9 +10,12 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "server/events/beneath.h"
 
 namespace epochd::events {
@@ -59,12 +62,19 @@ class FileStore {
   // `sha256`: lower-case hex of the content to come (InvalidArgument if not).
   absl::StatusOr<std::unique_ptr<Upload>> Begin(const std::string& sha256);
 
-  // Size of a file that is there; NotFound.
-  absl::StatusOr<std::int64_t> Size(const std::string& sha256) const;
+  // Size of a file that is there and from now on counts as used; NotFound.
+  absl::StatusOr<std::int64_t> Use(const std::string& sha256);
   // Up to `max_bytes` from `offset` on, empty at the end; NotFound.
   absl::StatusOr<std::string> Read(const std::string& sha256,
                                    std::int64_t offset,
                                    std::int64_t max_bytes) const;
+
+  // Hashes of all files.
+  absl::StatusOr<std::vector<std::string>> List() const;
+  // Removes a file that was neither uploaded nor used since `cutoff`, by the
+  // wall clock. OK also when it stays, or is not there.
+  absl::Status RemoveUnlessUsedSince(const std::string& sha256,
+                                     absl::Time cutoff);
 
   const Options& options() const { return options_; }
 
@@ -79,6 +89,8 @@ class FileStore {
   const Options options_;
   const File root_;
   const File incoming_;
+  // Held while a file's time of use is set, or looked at to remove the file.
+  mutable absl::Mutex use_mutex_;
 };
 
 // True for 64 lower-case hex digits.

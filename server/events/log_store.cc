@@ -143,6 +143,18 @@ absl::StatusOr<std::vector<job::AttemptNumber>> LogStore::Attempts(
   return attempts;
 }
 
+absl::StatusOr<std::vector<job::JobId>> LogStore::Jobs() const {
+  const absl::StatusOr<std::vector<std::string>> names = NamesIn(root_);
+  if (!names.ok()) return names.status();
+  std::vector<job::JobId> jobs;
+  for (const std::string& name : *names) {
+    // What is not ours is left alone.
+    const auto job = job::JobId::Parse(name);
+    if (job.ok()) jobs.push_back(*job);
+  }
+  return jobs;
+}
+
 absl::Status LogStore::Delete(job::JobId job) {
   const absl::Status status = RemoveTree(root_, job.ToString());
   wake_list_.WakeAndForget(job);

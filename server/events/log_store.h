@@ -72,6 +72,9 @@ class LogStore {
   absl::StatusOr<std::vector<job::AttemptNumber>> Attempts(job::JobId job,
                                                            int32_t rank) const;
 
+  // Jobs that have a log.
+  absl::StatusOr<std::vector<job::JobId>> Jobs() const;
+
   // Removes all logs of a job and wakes its followers. OK when there are none.
   absl::Status Delete(job::JobId job);
 

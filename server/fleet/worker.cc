@@ -15,6 +15,8 @@ std::string_view Name(WorkerState state) {
       return "lost";
     case WorkerState::kNotReady:
       return "not_ready";
+    case WorkerState::kQuarantined:
+      return "quarantined";
     case WorkerState::kUnspecified:
       break;
   }
@@ -24,7 +26,7 @@ std::string_view Name(WorkerState state) {
 const std::vector<WorkerState>& AllWorkerStates() {
   static const auto& states = *new std::vector<WorkerState>{
       WorkerState::kReady, WorkerState::kDraining, WorkerState::kUnreachable,
-      WorkerState::kLost, WorkerState::kNotReady};
+      WorkerState::kLost,  WorkerState::kNotReady, WorkerState::kQuarantined};
   return states;
 }
 

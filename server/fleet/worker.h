@@ -25,6 +25,8 @@ enum class WorkerState : int8_t {
   kUnreachable = 3,
   kLost = 4,
   kNotReady = 5,
+  // Attempts of different jobs keep failing there: fleet/quarantine.h.
+  kQuarantined = 6,
 };
 
 std::string_view Name(WorkerState state);

@@ -44,6 +44,11 @@ struct FleetFamilies {
                              "Commits that the store refused.",
                              MetricType::Counter,
                              {}};
+  FamilySpec removed_jobs{"epochd_jobs_removed_total",
+                          "Finished jobs that were removed since they were "
+                          "old or too many.",
+                          MetricType::Counter,
+                          {}};
   FamilySpec fenced{"epochd_fenced_requests_total",
                     "Calls refused since they came from a stale attempt or "
                     "incarnation.",
@@ -53,6 +58,11 @@ struct FleetFamilies {
                      "Commands that wait for the control thread.",
                      MetricType::Gauge,
                      {}};
+  FamilySpec overloads{"epochd_overload_refusals_total",
+                       "Commands refused since too many waited for the "
+                       "control thread.",
+                       MetricType::Counter,
+                       {}};
   FamilySpec dropped{"epochd_metrics_dropped_series_total",
                      "Series left out of scrapes since their family was full.",
                      MetricType::Counter,
@@ -199,7 +209,9 @@ void AddFleet(const control::Stats& stats, Output& out) {
   out.Value(Fleet().events, static_cast<double>(stats.num_events));
   out.Value(Fleet().commit_failures,
             static_cast<double>(stats.num_commit_failures));
+  out.Value(Fleet().removed_jobs, static_cast<double>(stats.num_removed_jobs));
   out.Value(Fleet().fenced, static_cast<double>(stats.num_fenced));
+  out.Value(Fleet().overloads, static_cast<double>(stats.num_overloads));
   out.Value(Fleet().mailbox, static_cast<double>(stats.mailbox_length));
 }
 

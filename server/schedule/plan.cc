@@ -64,7 +64,9 @@ class Planner {
         queued.avoid.empty() ||
         Count(spec, /*with_components=*/true, queued.avoid).Suffices(spec);
     const auto& avoid = has_others ? queued.avoid : kNone;
-    if (auto ranks = Place(spec, avoid); !ranks.empty()) {
+    auto ranks = PlaceOn(queued.prefer, spec, avoid);
+    if (ranks.empty()) ranks = Place(spec, avoid);
+    if (!ranks.empty()) {
       decision.assignments.push_back({queued.id, std::move(ranks)});
       return std::nullopt;
     }
@@ -76,6 +78,25 @@ class Planner {
     }
     blocked = true;
     return NotFree(spec, avoid);
+  }
+
+  // The whole gang on the worker that it prefers, or nothing.
+  std::vector<job::RankPlacement> PlaceOn(
+      const std::optional<job::WorkerId>& prefer, const job::JobSpec& spec,
+      const std::set<job::WorkerId>& avoid) {
+    std::vector<job::RankPlacement> placement;
+    if (!prefer || avoid.contains(*prefer)) return placement;
+    const auto room = std::find_if(
+        rooms_.begin(), rooms_.end(),
+        [&](const Room& one) { return one.worker().id == *prefer; });
+    if (room == rooms_.end() || !room->usable() || !room->HasComponents(spec) ||
+        room->FreeRanks(spec) < spec.resources.replicas.max) {
+      return placement;
+    }
+    for (int32_t rank = 0; rank < spec.resources.replicas.max; ++rank) {
+      placement.push_back(room->Take(spec, rank));
+    }
+    return placement;
   }
 
   // The gang's placement, or nothing if it does not fit now.

@@ -19,6 +19,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -39,6 +40,9 @@ struct QueuedJob {
   fleet::SteadyTime not_before;
   // Workers that could not start it, for what may be reasons of theirs.
   std::set<job::WorkerId> avoid = {};
+  // Where its checkpoints lie, as nobody else is known to see them. Taken where
+  // all of its ranks fit there now, which is better than to begin anew.
+  std::optional<job::WorkerId> prefer = {};
 };
 
 struct Assignment {

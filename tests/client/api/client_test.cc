@@ -7,6 +7,7 @@
 #include <set>
 #include <string>
 
+#include "absl/time/clock.h"
 #include "proto/wire/status.h"
 #include "tests/client/api/fake_server.h"
 
@@ -57,14 +58,36 @@ TEST(Client, TriesAgainWhenTheServerHasRoomAgain) {
   server.jobs.full_status = wire::WithRetryDelay(
       absl::ResourceExhaustedError("full"), absl::Milliseconds(1));
   Client client = server.MakeClient();
-  server.jobs.num_full_submits = 2;
+  server.jobs.num_full_submits = 4;
   EXPECT_TRUE(client.SubmitJob({}, "id").ok());
-  EXPECT_EQ(server.jobs.num_submits, 3);
+  EXPECT_EQ(server.jobs.num_submits, 5);
   // But not for ever.
   server.jobs.num_full_submits = 1000;
   EXPECT_EQ(client.SubmitJob({}, "id").status().code(),
             absl::StatusCode::kResourceExhausted);
-  EXPECT_EQ(server.jobs.num_submits, 6);
+  EXPECT_EQ(server.jobs.num_submits, 10);
+}
+
+TEST(Client, DoesNotTryAgainWhereTheServerSaysNotWhen) {
+  FakeServer server;
+  server.jobs.submit_status = {grpc::StatusCode::RESOURCE_EXHAUSTED,
+                               "message larger than max"};
+  Client client = server.MakeClient();
+  EXPECT_EQ(client.SubmitJob({}, "id").status().code(),
+            absl::StatusCode::kResourceExhausted);
+  EXPECT_EQ(server.jobs.num_submits, 1);
+}
+
+TEST(Client, WaitsLongerAfterEachRefusal) {
+  FakeServer server;
+  server.jobs.full_status = wire::WithRetryDelay(
+      absl::ResourceExhaustedError("full"), absl::Milliseconds(20));
+  server.jobs.num_full_submits = 3;
+  Client client = server.MakeClient();
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(client.SubmitJob({}, "id").ok());
+  // 20 + 40 + 80, and some more so that callers drift apart.
+  EXPECT_GE(absl::Now() - begin, absl::Milliseconds(140));
 }
 
 TEST(Client, UploadsInPieces) {

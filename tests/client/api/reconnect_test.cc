@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "proto/wire/status.h"
+
 namespace epochd::client {
 namespace {
 
@@ -32,6 +34,15 @@ TEST_F(ReconnectTest, TriesAgainAfterWhatABrokenConnectionGives) {
   EXPECT_TRUE(reconnect.Failed(absl::DeadlineExceededError("b")).ok());
   EXPECT_TRUE(reconnect.Failed(absl::DataLossError("c")).ok());
   EXPECT_THAT(told_, testing::ElementsAre("a", "b", "c"));
+}
+
+TEST_F(ReconnectTest, TriesAgainWhereTheServerSaidWhenItHasRoom) {
+  Reconnect reconnect(options_);
+  const absl::Status full = absl::ResourceExhaustedError("full");
+  EXPECT_TRUE(
+      reconnect.Failed(wire::WithRetryDelay(full, absl::Milliseconds(1))).ok());
+  // Such as a message that is larger than this side takes.
+  EXPECT_EQ(reconnect.Failed(full), full);
 }
 
 TEST_F(ReconnectTest, EndsWithWhatAnotherTryWouldNotChange) {

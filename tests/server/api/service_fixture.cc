@@ -20,13 +20,13 @@ void ServiceTest::SetUp() {
   auto files = events::FileStore::Open({.root = folder_ / "files"});
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
-  controller_ =
-      std::make_unique<control::Controller>(control::Options{}, clock_, store_);
+  controller_ = std::make_unique<control::Controller>(control_options_, clock_,
+                                                      *used_store_);
   ASSERT_TRUE(controller_->Start().ok());
   auto credentials =
       net::MakeServerCredentials({.token = net::TokenHash(token_)});
   ASSERT_TRUE(credentials.ok()) << credentials.status();
-  Server::Options options;
+  Server::Options options = server_options_;
   options.credentials = *credentials;
   options.facts.version = "1.2.3";
   auto server = Server::Start(std::move(options), *controller_, *logs_, *files_,

@@ -49,10 +49,15 @@ class ServiceTest : public ::testing::Test {
   // Queues a job, runs it on `agent` and ends it well.
   v1::Job RunToSuccess(FakeAgent& agent);
 
+  // Set them before SetUp.
+  control::Options control_options_;
+  Server::Options server_options_;
+
   const net::Token token_ = net::Token::Random();
   const TempFolder folder_;
   const control::SystemClock clock_;
   store::MemoryJobStore store_;
+  store::JobStore* used_store_ = &store_;
   Catalogues catalogues_;
   std::unique_ptr<events::LogStore> logs_;
   std::unique_ptr<events::FileStore> files_;

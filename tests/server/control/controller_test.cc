@@ -132,6 +132,90 @@ TEST_F(ControllerTest, StopAnswersEverybody) {
   EXPECT_EQ(answered, asked);
 }
 
+// Keeps the control thread inside one command until it is let go.
+class BusyThread {
+ public:
+  explicit BusyThread(Controller& controller) {
+    controller.Hint(Spec(), [this](absl::StatusOr<std::string>) {
+      entered_.Notify();
+      go_on_.WaitForNotification();
+    });
+    entered_.WaitForNotification();
+  }
+  void LetGo() { go_on_.Notify(); }
+
+ private:
+  absl::Notification entered_;
+  absl::Notification go_on_;
+};
+
+TEST(ControllerOverloadTest, RefusesWhatItCannotTakeAndAnswersTheRest) {
+  SystemClock clock;
+  store::MemoryJobStore store;
+  Options options;
+  options.max_mailbox = 8;
+  Controller controller(options, clock, store);
+  ASSERT_TRUE(controller.Start().ok());
+  Waiter<RegisterResult> registered;
+  controller.Register(Agent("a", 1), registered.Callback());
+  ASSERT_TRUE(registered.Wait().ok());
+
+  BusyThread busy(controller);
+  constexpr int kSubmits = 100;
+  std::vector<Waiter<JobView>> submits(kSubmits);
+  for (int i = 0; i < kSubmits; ++i) {
+    controller.Submit(Spec(), "request-" + std::to_string(i),
+                      submits[i].Callback());
+  }
+  EXPECT_EQ(controller.GetStats().mailbox_length, 4);
+  EXPECT_EQ(controller.GetStats().num_overloads, kSubmits - 4);
+  // A flood of submits costs no worker its lease.
+  Waiter<std::shared_ptr<const DesiredState>> beat;
+  controller.SendHeartbeat({job::WorkerId("a"), job::Incarnation("1"), {}, 0},
+                           beat.Callback());
+  // Reads never wait.
+  EXPECT_TRUE(controller.List({}).ok());
+  busy.LetGo();
+
+  EXPECT_TRUE(beat.Wait().ok());
+  int num_taken = 0;
+  for (auto& submit : submits) {
+    const auto job = submit.Wait();
+    if (job.ok()) {
+      ++num_taken;
+    } else {
+      EXPECT_EQ(job.status().code(), absl::StatusCode::kResourceExhausted);
+    }
+  }
+  EXPECT_EQ(num_taken, 4);
+  EXPECT_EQ(controller.List({.limit = 1000})->jobs.size(), 4u)
+      << "never half accepted";
+  // Whoever comes again gets in.
+  Waiter<JobView> again;
+  controller.Submit(Spec(), "request-99", again.Callback());
+  EXPECT_TRUE(again.Wait().ok());
+}
+
+TEST(ControllerOverloadTest, LargeSpecsAreRefusedByTheirBytes) {
+  SystemClock clock;
+  store::MemoryJobStore store;
+  Options options;
+  options.max_mailbox_bytes = 1 << 20;
+  Controller controller(options, clock, store);
+  ASSERT_TRUE(controller.Start().ok());
+  BusyThread busy(controller);
+  auto spec = Spec();
+  spec->experiment_json = std::string(200 << 10, ' ');
+  std::vector<Waiter<JobView>> submits(5);
+  for (auto& submit : submits) controller.Submit(spec, "", submit.Callback());
+  EXPECT_EQ(controller.GetStats().mailbox_length, 2);
+  Waiter<JobView> small;
+  controller.Submit(Spec(), "", small.Callback());
+  busy.LetGo();
+  EXPECT_TRUE(small.Wait().ok());
+  for (auto& submit : submits) submit.Wait().status().IgnoreError();
+}
+
 TEST_F(ControllerTest, AWatchEndsWithItsSubscription) {
   ASSERT_TRUE(controller_.Start().ok());
   Waiter<JobView> submitted;

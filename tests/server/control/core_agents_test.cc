@@ -20,7 +20,10 @@ class CoreAgentsTest : public testing::Test {
   CoreAgentsTest() {
     EXPECT_TRUE(rig_.Register("a", 1).ok());
     EXPECT_TRUE(rig_.Register("b", 1).ok());
-    const auto job = rig_.Submit(Spec(2));
+    auto spec = Spec(2);
+    // Nothing to warn of.
+    spec->storage = "/shared";
+    const auto job = rig_.Submit(spec);
     EXPECT_TRUE(job.ok());
     attempt_ = {job->job->id, job::AttemptNumber(1)};
   }

@@ -46,11 +46,11 @@ TEST_F(FileStoreTest, KeepsContentUnderItsHash) {
   ASSERT_TRUE(upload.ok()) << upload.status();
   EXPECT_TRUE((*upload)->Append("a").ok());
   EXPECT_TRUE((*upload)->Append("bc").ok());
-  EXPECT_TRUE(absl::IsNotFound(store_->Size(kHashOfAbc).status()))
+  EXPECT_TRUE(absl::IsNotFound(store_->Use(kHashOfAbc).status()))
       << "not there before it is whole";
   EXPECT_EQ(*(*upload)->Finish(), 3);
   upload->reset();
-  EXPECT_EQ(*store_->Size(kHashOfAbc), 3);
+  EXPECT_EQ(*store_->Use(kHashOfAbc), 3);
   EXPECT_EQ(*store_->Read(kHashOfAbc, 1, 100), "bc");
   EXPECT_EQ(*store_->Read(kHashOfAbc, 3, 100), "");
   EXPECT_EQ(NumRegularFiles(), 1);
@@ -67,7 +67,7 @@ TEST_F(FileStoreTest, TheSameFileTwiceIsFine) {
 
 TEST_F(FileStoreTest, AnEmptyFileIsAFile) {
   ASSERT_TRUE((*store_->Begin(kHashOfNothing))->Finish().ok());
-  EXPECT_EQ(*store_->Size(kHashOfNothing), 0);
+  EXPECT_EQ(*store_->Use(kHashOfNothing), 0);
 }
 
 TEST_F(FileStoreTest, OtherContentThanPromisedIsRefusedAndLeavesNothing) {

@@ -59,6 +59,38 @@ TEST(PlanTest, AGangGetsAllOrNothing) {  // P-39, P-41
               HasSubstr("needs 2 cpu ranks, 1 would fit now"));
 }
 
+TEST(PlanTest, AJobGoesBackToItsCheckpointsWhereAllOfItFits) {
+  Cluster cluster;
+  cluster.AddWorker("a", 2);
+  cluster.AddWorker("b", 2);
+  cluster.AddJob(2);
+  cluster.AddJob(1);
+  cluster.queued(0).prefer = job::WorkerId("b");
+  const Decision decision = cluster.Plan();
+  ASSERT_THAT(decision.assignments, SizeIs(2));
+  EXPECT_THAT(Workers(decision.assignments[0]), ElementsAre("b", "b"));
+  EXPECT_EQ(decision.assignments[0].ranks[1].rank, 1);
+  EXPECT_THAT(Workers(decision.assignments[1]), ElementsAre("a"));
+}
+
+TEST(PlanTest, AJobWhoseCheckpointsAreOutOfReachStartsElsewhere) {
+  for (const char* why : {"busy", "unusable", "avoided", "unknown"}) {
+    Cluster cluster;
+    cluster.AddWorker("a", 1);
+    Offer& b = cluster.AddWorker("b", 1);
+    cluster.AddJob(1);
+    cluster.queued(0).prefer = job::WorkerId("b");
+    const std::string word = why;
+    if (word == "busy") b.held = {"cpu:0"};
+    if (word == "unusable") b.usable = false;
+    if (word == "avoided") cluster.queued(0).avoid = {job::WorkerId("b")};
+    if (word == "unknown") cluster.queued(0).prefer = job::WorkerId("c");
+    const Decision decision = cluster.Plan();
+    ASSERT_THAT(decision.assignments, SizeIs(1)) << why;
+    EXPECT_THAT(Workers(decision.assignments[0]), ElementsAre("a")) << why;
+  }
+}
+
 TEST(PlanTest, HeldDevicesAreNotFree) {
   Cluster cluster;
   cluster.AddWorker("a", 3).held = {"cpu:0", "cpu:2"};
