@@ -9,6 +9,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/file_bytes.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -30,12 +31,6 @@ Layout LayoutOf(CifarKind kind) {
     default:
       return {2, 0, 20};
   }
-}
-
-[[noreturn]] void RefuseCifar(const std::string& path, size_t offset,
-                              const std::string& problem) {
-  throw Error(ErrorKind::kBadSpec, "CIFAR file \"" + path + "\": byte " +
-                                       std::to_string(offset) + ": " + problem);
 }
 
 class CifarDataset : public Dataset {
@@ -76,12 +71,12 @@ CifarImages ParseCifar(std::string_view bytes, const std::string& path,
   const size_t record = layout.label_bytes + kPixelBytes;
   const size_t count = bytes.size() / record;
   if (count == 0 || bytes.size() % record != 0) {
-    RefuseCifar(path, count * record,
-                std::to_string(bytes.size() % record) +
-                    " bytes of a record; whole records of " +
-                    std::to_string(record) +
-                    " bytes, at least one, are "
-                    "needed");
+    RefuseFile("CIFAR file", path, count * record,
+               std::to_string(bytes.size() % record) +
+                   " bytes of a record; whole records of " +
+                   std::to_string(record) +
+                   " bytes, at least one, are "
+                   "needed");
   }
   CifarImages data{
       at::empty({static_cast<int64_t>(count), 3, 32, 32}, at::kByte),
@@ -92,9 +87,9 @@ CifarImages ParseCifar(std::string_view bytes, const std::string& path,
     const char* at = bytes.data() + i * record;
     labels[i] = static_cast<uint8_t>(at[layout.label_at]);
     if (labels[i] >= layout.classes) {
-      RefuseCifar(path, i * record + layout.label_at,
-                  "label is " + std::to_string(labels[i]) + "; 0 to " +
-                      std::to_string(layout.classes - 1) + " are accepted");
+      RefuseFile("CIFAR file", path, i * record + layout.label_at,
+                 "label is " + std::to_string(labels[i]) + "; 0 to " +
+                     std::to_string(layout.classes - 1) + " are accepted");
     }
     std::memcpy(pixels + i * kPixelBytes, at + layout.label_bytes, kPixelBytes);
   }

@@ -42,10 +42,7 @@ std::unique_ptr<ImageCodec> OpenJpeg(std::string_view bytes,
                                      const std::string& path,
                                      int64_t max_pixels);
 
-// Throws Error(kBadSpec): `kind` file "path": byte `offset`: `problem`.
-[[noreturn]] void RefuseImage(const char* kind, const std::string& path,
-                              uint64_t offset, const std::string& problem);
-// Throws when height * width is 0 or over `max_pixels`.
+// Throws when height * width is 0 or over `max_pixels`. `kind`: of the file.
 void CheckImageSize(const char* kind, const std::string& path, uint64_t offset,
                     int64_t height, int64_t width, int64_t max_pixels);
 

@@ -13,6 +13,7 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/image/codec.h"
 #include "worker/engine/data/image/exif.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -26,8 +27,8 @@ std::unique_ptr<ImageCodec> Open(std::string_view bytes,
     return OpenPng(bytes, path, options.max_pixels, wants_alpha);
   }
   if (IsJpeg(bytes)) return OpenJpeg(bytes, path, options.max_pixels);
-  RefuseImage("image", path, 0,
-              "is neither PNG nor JPEG, which are the formats read");
+  RefuseFile("image file", path, 0,
+             "is neither PNG nor JPEG, which are the formats read");
 }
 
 ImageInfo InfoOf(const ImageCodec& codec, const DecodeOptions& options) {
@@ -63,21 +64,14 @@ class Descriptor {
 
 }  // namespace
 
-void RefuseImage(const char* kind, const std::string& path, uint64_t offset,
-                 const std::string& problem) {
-  throw Error(ErrorKind::kBadSpec, std::string(kind) + " file \"" + path +
-                                       "\": byte " + std::to_string(offset) +
-                                       ": " + problem);
-}
-
 void CheckImageSize(const char* kind, const std::string& path, uint64_t offset,
                     int64_t height, int64_t width, int64_t max_pixels) {
   // Either side fits 32 bits, so the product fits.
   if (height < 1 || width < 1 || height * width > max_pixels) {
-    RefuseImage(kind, path, offset,
-                "says it has " + std::to_string(width) + "x" +
-                    std::to_string(height) + " pixels; 1 to " +
-                    std::to_string(max_pixels) + " pixels are accepted");
+    RefuseFile(kind, path, offset,
+               "says it has " + std::to_string(width) + "x" +
+                   std::to_string(height) + " pixels; 1 to " +
+                   std::to_string(max_pixels) + " pixels are accepted");
   }
 }
 
@@ -115,11 +109,10 @@ FileContent ReadImageFile(const std::string& path) {
         read(file.number(), content.data.get() + done, content.size - done);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) {
-      throw Error(ErrorKind::kInfrastructure,
-                  "image file \"" + path + "\": byte " + std::to_string(done) +
-                      ": " +
-                      (got < 0 ? std::strerror(errno)
-                               : "the file became shorter while it was read"));
+      RefuseFile("image file", path, done,
+                 got < 0 ? std::strerror(errno)
+                         : "the file became shorter while it was read",
+                 ErrorKind::kInfrastructure);
     }
     done += static_cast<size_t>(got);
   }

@@ -14,11 +14,12 @@
 
 #include "worker/engine/data/image/codec.h"
 #include "worker/engine/data/image/exif.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
 
-constexpr const char* kJpeg = "JPEG";
+constexpr const char* kJpeg = "JPEG file";
 constexpr std::string_view kExifPrefix("Exif\0\0", 6);
 // A progressive file of a few kilobytes may hold thousands of scans, each of
 // which goes over all pixels.
@@ -177,23 +178,23 @@ class JpegCodec : public ImageCodec {
         state_.jpeg.out_color_space = JCS_CMYK;
         return;
       default:
-        RefuseImage(kJpeg, path_, Offset(),
-                    "has " + std::to_string(state_.jpeg.num_components) +
-                        " components; 1, 3 or 4 are accepted");
+        RefuseFile(kJpeg, path_, Offset(),
+                   "has " + std::to_string(state_.jpeg.num_components) +
+                       " components; 1, 3 or 4 are accepted");
     }
   }
   // A few bytes may claim a large image; it is not allocated for them.
   void CheckRoom() const {
     const uint64_t pixels = static_cast<uint64_t>(height() * width());
     if (!state_.jpeg.arith_code && pixels / kMaxPixelsPerByte > size_) {
-      RefuseImage(kJpeg, path_, size_,
-                  "says it has " + std::to_string(width()) + "x" +
-                      std::to_string(height()) +
-                      " pixels, more than so short a file can hold");
+      RefuseFile(kJpeg, path_, size_,
+                 "says it has " + std::to_string(width()) + "x" +
+                     std::to_string(height()) +
+                     " pixels, more than so short a file can hold");
     }
   }
   void Check(bool ok) const {
-    if (!ok) RefuseImage(kJpeg, path_, Offset(), state_.message);
+    if (!ok) RefuseFile(kJpeg, path_, Offset(), state_.message);
   }
 
   const std::string path_;

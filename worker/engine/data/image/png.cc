@@ -8,11 +8,12 @@
 
 #include "worker/engine/data/image/codec.h"
 #include "worker/engine/data/image/exif.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
 
-constexpr const char* kPng = "PNG";
+constexpr const char* kPng = "PNG file";
 constexpr std::string_view kSignature = "\x89PNG\r\n\x1a\n";
 constexpr png_alloc_size_t kMaxChunkBytes = 8'000'000;
 // Deflate makes at most this many bytes of one.
@@ -175,16 +176,16 @@ class PngCodec : public ImageCodec {
         static_cast<uint64_t>(png_get_rowbytes(state_.png, state_.info)) *
         static_cast<uint64_t>(height());
     if (needed / kMaxDeflateRatio > state_.size) {
-      RefuseImage(kPng, path_, state_.size,
-                  "says it has " + std::to_string(width()) + "x" +
-                      std::to_string(height()) +
-                      " pixels, more than so short a file can hold");
+      RefuseFile(kPng, path_, state_.size,
+                 "says it has " + std::to_string(width()) + "x" +
+                     std::to_string(height()) +
+                     " pixels, more than so short a file can hold");
     }
   }
   void Check(bool ok) const {
     if (ok) return;
-    RefuseImage(kPng, path_, state_.offset,
-                state_.message[0] == '\0' ? "out of memory" : state_.message);
+    RefuseFile(kPng, path_, state_.offset,
+               state_.message[0] == '\0' ? "out of memory" : state_.message);
   }
   void Destroy() {
     if (state_.png != nullptr) {
