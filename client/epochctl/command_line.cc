@@ -26,7 +26,7 @@ constexpr const char* kSummary =
     "  epochctl submit job.yaml --watch\n"
     "  epochctl ps\n"
     "  epochctl logs -f JOB\n"
-    "  epochctl job plot JOB\n\n"
+    "  epochctl plot JOB\n\n"
     "Exit codes: 0 done, 2 usage, 3 not found, 4 not allowed, 5 no "
     "coordinator,\n6 conflict, 7 invalid job; of a job: 100 failed, 101 not "
     "finished,\n102 not found, 103 cancelled; 124 timeout, 130 interrupted.\n";

@@ -22,7 +22,10 @@ absl::StatusOr<std::unique_ptr<client::Client>> Context::Connect() const {
 int Context::Fail(const absl::Status& status) const {
   err << err_style.Paint("error:", terminal::Color::kRed) << " "
       << Safe(std::string(status.message())) << "\n";
-  for (const wire::FieldViolation& violation : wire::Violations(status)) {
+  const auto violations = wire::Violations(status);
+  for (const wire::FieldViolation& violation : violations) {
+    // A single one is the message.
+    if (violations.size() == 1) break;
     err << "  " << Safe(violation.field) << ": " << Safe(violation.description)
         << "\n";
   }

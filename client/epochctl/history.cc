@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "client/api/client.h"
 #include "client/epochctl/words.h"
 
 namespace epochd::epochctl {
@@ -28,6 +29,8 @@ void History::Add(const v1::Event& event) {
     if (checkpoint.best() && !checkpoint.removed()) best_ = checkpoint;
   } else if (event.has_training_ended()) {
     ended_ = event.training_ended();
+  } else if (event.has_job_state()) {
+    is_over_ = client::IsTerminal(event.job_state().state());
   }
 }
 

@@ -26,6 +26,8 @@ class History {
   std::vector<std::string> Names() const;
   // Set once training ended.
   const std::optional<v1::TrainingEnded>& ended() const { return ended_; }
+  // The event that made the job terminal was among them.
+  bool is_over() const { return is_over_; }
   // Newest checkpoint that was called the best.
   const std::optional<v1::Checkpoint>& best() const { return best_; }
 
@@ -33,6 +35,7 @@ class History {
   std::map<std::string, std::map<int64_t, double>> metrics_;
   std::optional<v1::TrainingEnded> ended_;
   std::optional<v1::Checkpoint> best_;
+  bool is_over_ = false;
 };
 
 struct PlotLayout {

@@ -41,6 +41,7 @@ void ProgressView::Add(const v1::Event& event) {
       return;
     }
     case v1::Event::kNotice: {
+      told_.push_back(event.notice().text());
       const auto severity = event.notice().severity();
       const Color color = severity == v1::Notice::SEVERITY_ERROR ? Color::kRed
                           : severity == v1::Notice::SEVERITY_WARNING
@@ -49,17 +50,22 @@ void ProgressView::Add(const v1::Event& event) {
       line_.Print(style_.Paint(EventText(event), color));
       return;
     }
-    case v1::Event::kJobState:
-      line_.Print(style_.Paint(EventText(event),
-                               StateCell(event.job_state().state()).color));
+    case v1::Event::kJobState: {
+      v1::Event news = event;
+      LeaveOutIfTold(*news.mutable_job_state()->mutable_message());
+      line_.Print(style_.Paint(EventText(news),
+                               StateCell(news.job_state().state()).color));
       return;
+    }
     case v1::Event::kAttemptState:
       // What goes well is told by the job's states and the epochs.
       if (event.attempt() > 1 ||
           event.attempt_state().state() == v1::ATTEMPT_STATE_ASSIGNED ||
           (event.attempt_state().state() == v1::ATTEMPT_STATE_ENDED &&
            event.attempt_state().reason() != v1::ATTEMPT_REASON_COMPLETED)) {
-        line_.Print(EventText(event));
+        v1::Event news = event;
+        LeaveOutIfTold(*news.mutable_attempt_state()->mutable_message());
+        line_.Print(EventText(news));
       }
       return;
     case v1::Event::kMetrics:
@@ -69,10 +75,23 @@ void ProgressView::Add(const v1::Event& event) {
       }
       return;
     case v1::Event::kTrainingEnded:
+      told_.push_back(event.training_ended().message());
       line_.Print(EventText(event));
       return;
     default:
       return;
+  }
+}
+
+void ProgressView::LeaveOutIfTold(std::string& message) {
+  const bool is_told =
+      std::any_of(told_.begin(), told_.end(), [&](const std::string& told) {
+        return !told.empty() && message.ends_with(told);
+      });
+  if (is_told) {
+    message.clear();
+  } else {
+    told_.push_back(message);
   }
 }
 
@@ -82,10 +101,15 @@ void ProgressView::ShowProgress(const v1::Progress& progress) {
       progress.total_epochs() > 0 ? progress.total_epochs() : total_epochs_;
   terminal::Bar bar;
   const std::string total = std::to_string(total_epochs);
-  bar.label =
-      "epoch " +
-      terminal::PadLeft(std::to_string(progress.epoch()), total.size()) + "/" +
-      total + " " + terminal::PadRight(Safe(progress.phase()), 5);
+  // Tests and predictions have no epochs.
+  const bool has_epochs = progress.epoch() > 0;
+  bar.label = terminal::PadRight(Safe(progress.phase()), 5);
+  if (has_epochs) {
+    bar.label =
+        "epoch " +
+        terminal::PadLeft(std::to_string(progress.epoch()), total.size()) +
+        "/" + total + " " + bar.label;
+  }
   bar.done = static_cast<double>(progress.batch());
   bar.total = static_cast<double>(progress.batches());
   bar.text = "loss " + terminal::HumanNumber(progress.loss());
@@ -97,7 +121,7 @@ void ProgressView::ShowProgress(const v1::Progress& progress) {
   const double done = static_cast<double>(progress.epoch() - 1) +
                       (progress.phase() == "train" ? in_epoch : 1);
   const absl::Duration left = TimeLeft(done, static_cast<double>(total_epochs));
-  if (left < absl::InfiniteDuration()) {
+  if (has_epochs && left < absl::InfiniteDuration()) {
     bar.text += "  ETA " + terminal::HumanDuration(left);
   }
   line_.Show(terminal::RenderBar(bar, style_));

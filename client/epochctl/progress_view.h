@@ -9,6 +9,8 @@
 #include <functional>
 #include <optional>
 #include <ostream>
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "client/terminal/live_line.h"
@@ -32,6 +34,8 @@ class ProgressView {
   void ShowProgress(const v1::Progress& progress);
   void ShowEpoch(const v1::EpochFinished& epoch);
   absl::Duration TimeLeft(double done, double total) const;
+  // A failure is told by the trainer, its attempt and its job: once is enough.
+  void LeaveOutIfTold(std::string& message);
 
   const terminal::Style style_;
   const std::function<absl::Time()> now_;
@@ -42,6 +46,8 @@ class ProgressView {
   // Where this attempt began, to tell how long the rest takes.
   absl::Time began_ = absl::InfinitePast();
   double begin_done_ = 0;
+  // What the trainer, attempts and the job said so far.
+  std::vector<std::string> told_;
 };
 
 }  // namespace epochd::epochctl

@@ -7,6 +7,15 @@
 
 namespace epochd::epochctl {
 
+std::optional<int> FailUnlessThere(const Context& context,
+                                   client::Client& client,
+                                   const std::string& job) {
+  const absl::Status status = client.GetJob(job).status();
+  if (status.ok()) return std::nullopt;
+  const int code = context.Fail(status);
+  return code == kNotFound ? kJobNotFound : code;
+}
+
 absl::StatusOr<v1::JobState> FollowJob(const Context& context,
                                        client::Client& client,
                                        const std::string& job,
@@ -51,6 +60,17 @@ absl::StatusOr<v1::JobState> FollowJob(const Context& context,
   return last->state();
 }
 
+std::string OutcomeAfterWatch(const Context& context, const v1::Job& job,
+                              const History& history) {
+  if (!history.is_over() || context.quiet || !context.out_style.is_terminal ||
+      !context.err_style.is_terminal) {
+    return OutcomeText(job, history);
+  }
+  v1::Job told = job;
+  told.clear_message();
+  return OutcomeText(told, history);
+}
+
 int WatchAndReport(const Context& context, client::Client& client,
                    const std::string& job, const WatchJobOptions& options) {
   History history;
@@ -59,7 +79,7 @@ int WatchAndReport(const Context& context, client::Client& client,
   if (state.ok()) {
     if (!options.silent && context.format != Format::kJson) {
       if (const absl::StatusOr<v1::Job> last = client.GetJob(job); last.ok()) {
-        context.out << OutcomeText(*last, history);
+        context.out << OutcomeAfterWatch(context, *last, history);
       }
     }
     return OutcomeCode(*state);

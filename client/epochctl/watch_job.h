@@ -3,6 +3,7 @@
 // Follows a job to its end, as watch, submit --watch, wait and run do.
 #pragma once
 
+#include <optional>
 #include <stop_token>
 #include <string>
 
@@ -21,6 +22,13 @@ struct WatchJobOptions {
   std::stop_token stop;
 };
 
+// Asks once whether there is such a job, so that a coordinator that never
+// answered is not waited for as one is that went away. Says what is wrong and
+// gives the exit code; nothing: go on.
+std::optional<int> FailUnlessThere(const Context& context,
+                                   client::Client& client,
+                                   const std::string& job);
+
 // Shows events on `context.err` until the job is terminal; CANCELLED when
 // stopped. With -o json the events go to `context.out`, one a line.
 absl::StatusOr<v1::JobState> FollowJob(const Context& context,
@@ -28,6 +36,11 @@ absl::StatusOr<v1::JobState> FollowJob(const Context& context,
                                        const std::string& job,
                                        const WatchJobOptions& options,
                                        History& history);
+
+// OutcomeText for `context.out`, without the reason of a failure that the same
+// terminal has shown already.
+std::string OutcomeAfterWatch(const Context& context, const v1::Job& job,
+                              const History& history);
 
 // The whole of watch: Ctrl-C detaches and says so; gives the exit code.
 int WatchAndReport(const Context& context, client::Client& client,

@@ -194,7 +194,7 @@ class Cluster:
 
     def events(self, name):
         text = self.epochctl('job', 'events', name, '-o', 'json').stdout
-        return json.loads(text).get('events', [])
+        return [json.loads(line) for line in text.splitlines()]
 
     def state(self, name):
         return self.job(name)['state']

@@ -22,6 +22,13 @@ int Run(Context& context, const Flags& flags) {
   if (!client.ok()) return context.Fail(client.status());
   const auto events = (*client)->ListEvents(JobName(flags.job), flags.after);
   if (!events.ok()) return context.Fail(events.status());
+  if (context.format == Format::kJson) {
+    // A line each, as watch prints them.
+    for (const v1::Event& event : *events) {
+      context.out << ToJson(event).dump() << "\n";
+    }
+    return kOk;
+  }
   if (context.PrintMessages("events", *events)) return kOk;
   terminal::Table table({"SEQ", "AGE", "ATTEMPT", "KIND", "WHAT"});
   const absl::Time now = context.now();

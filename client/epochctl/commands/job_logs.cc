@@ -5,6 +5,7 @@
 #include "client/epochctl/exit_code.h"
 #include "client/epochctl/interrupt.h"
 #include "client/epochctl/log_filter.h"
+#include "client/epochctl/watch_job.h"
 #include "client/epochctl/words.h"
 
 namespace epochd::epochctl {
@@ -22,6 +23,10 @@ int Run(Context& context, const Flags& flags) {
   const Interrupt interrupt;
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
+  const std::string job = JobName(flags.job);
+  if (const auto code = FailUnlessThere(context, **client, job)) {
+    return *code == kJobNotFound && !flags.follow ? kNotFound : *code;
+  }
   client::LogOptions options;
   options.rank = flags.rank;
   options.attempt = flags.attempt;
@@ -32,8 +37,8 @@ int Run(Context& context, const Flags& flags) {
   const bool is_filtered = context.out_style.is_terminal;
   LogFilter filter;
   int attempt = 0;
-  const auto state = (*client)->ReadLogs(
-      JobName(flags.job), options, [&](const v1::LogChunk& chunk) {
+  const auto state =
+      (*client)->ReadLogs(job, options, [&](const v1::LogChunk& chunk) {
         if (chunk.attempt() != attempt) {
           if (attempt != 0) {
             context.out << filter.Finish() << std::flush;

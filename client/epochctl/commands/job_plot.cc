@@ -71,10 +71,10 @@ int Run(Context& context, const Flags& flags) {
 Command JobPlotCommand() {
   const auto flags = std::make_shared<Flags>();
   return {"job plot",
-          "",
+          "plot",
           "Draw a job's loss and metric curves",
-          {"epochctl job plot JOB",
-           "epochctl job plot JOB --metric val/accuracy --height 20"},
+          {"epochctl plot JOB",
+           "epochctl plot JOB --metric val/accuracy --height 20"},
           {{"job", &flags->job, "Id of the job", {}, true},
            {"-m,--metric", &flags->metrics,
             "Only this one, such as val/loss; more than once"},

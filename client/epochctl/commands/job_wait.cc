@@ -31,6 +31,8 @@ int Run(Context& context, const Flags& flags) {
   const Interrupt interrupt;
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
+  const std::string job = JobName(flags.job);
+  if (const auto code = FailUnlessThere(context, **client, job)) return *code;
   // Stopped by the signal or by the clock.
   std::stop_source stop;
   const std::stop_callback on_signal(interrupt.token(),
@@ -51,8 +53,7 @@ int Run(Context& context, const Flags& flags) {
   options.silent = true;
   options.stop = stop.get_token();
   History history;
-  const auto state =
-      FollowJob(context, **client, JobName(flags.job), options, history);
+  const auto state = FollowJob(context, **client, job, options, history);
   if (!state.ok()) {
     if (is_late) return kTimeout;
     if (interrupt.signal() != 0) return interrupt.ExitCode();

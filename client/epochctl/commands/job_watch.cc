@@ -18,10 +18,12 @@ int Run(Context& context, const Flags& flags) {
   const Interrupt interrupt;
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
+  const std::string job = JobName(flags.job);
+  if (const auto code = FailUnlessThere(context, **client, job)) return *code;
   WatchJobOptions options;
   options.after = flags.after;
   options.stop = interrupt.token();
-  return WatchAndReport(context, **client, JobName(flags.job), options);
+  return WatchAndReport(context, **client, job, options);
 }
 
 }  // namespace

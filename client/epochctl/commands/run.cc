@@ -14,7 +14,6 @@
 #include "client/epochctl/interrupt.h"
 #include "client/epochctl/job_input.h"
 #include "client/epochctl/local_cluster.h"
-#include "client/epochctl/outcome.h"
 #include "client/epochctl/watch_job.h"
 #include "client/epochctl/words.h"
 #include "net/channel.h"
@@ -126,7 +125,7 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
     layout.width = std::min(context.out_style.width, 100);
     context.out << RenderPlots(history, {}, layout, context.out_style) << "\n";
   }
-  context.out << OutcomeText(*last, history) << std::flush;
+  context.out << OutcomeAfterWatch(context, *last, history) << std::flush;
   return OutcomeCode(*state);
 }
 

@@ -199,8 +199,13 @@ TEST_F(JobCommandsTest, PrintsEventsOfAWatchAsLinesOfJson) {
   EXPECT_EQ(err(), "");
   server_.jobs.listed = {client::Numbered(1), client::Numbered(2)};
   EXPECT_EQ(Run({"job", "events", "a1", "--after", "1", "-o", "json"}), kOk);
-  EXPECT_THAT(out(), HasSubstr("\"sequence\": \"2\""));
-  EXPECT_THAT(out(), testing::Not(HasSubstr("\"sequence\": \"1\"")));
+  EXPECT_EQ(out(), R"({"sequence":"2","epoch_started":{"epoch":"2"}})"
+                   "\n")
+      << "the shape of a watch";
+  EXPECT_EQ(Run({"job", "events", "a1", "--after", "2", "-o", "json"}), kOk);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(Run({"job", "events", "a1", "--after", "1", "-o", "yaml"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("events:"));
 }
 
 TEST_F(JobCommandsTest, MarksWhereALogChangesItsAttempt) {
@@ -229,10 +234,26 @@ TEST_F(JobCommandsTest, PlotsWhatTheEventsTell) {
   }
   EXPECT_EQ(Run({"job", "plot", "a1", "--width", "40", "--height", "6"}), kOk);
   EXPECT_THAT(out(), HasSubstr("loss  * val/loss\n1.0000 +"));
+  const std::string plot = out();
+  EXPECT_EQ(Run({"plot", "a1", "--width", "40", "--height", "6"}), kOk);
+  EXPECT_EQ(out(), plot);
   EXPECT_EQ(Run({"job", "plot", "a1", "-m", "val/los"}), kNotFound);
   EXPECT_THAT(err(), HasSubstr("no 'val/los', known are val/loss"));
   EXPECT_EQ(Run({"job", "events", "a1", "--no-headers"}), kOk);
   EXPECT_THAT(out(), HasSubstr("epoch_finished  epoch 3  val/loss 0.3333"));
+}
+
+TEST_F(JobCommandsTest, SaysOnceWhatIsWrongWithOneField) {
+  server_.jobs.failure =
+      wire::ToGrpc(wire::BadRequest({{"name", "bad job 'jobs/X'"}}));
+  EXPECT_EQ(Run({"status", "X"}), kInvalid);
+  EXPECT_EQ(err(), "error: name: bad job 'jobs/X'\n");
+  server_.jobs.failure = wire::ToGrpc(
+      wire::BadRequest({{"name", "bad job"}, {"after", "negative"}}));
+  EXPECT_EQ(Run({"job", "events", "X"}), kInvalid);
+  EXPECT_EQ(err(),
+            "error: name: bad job (and 1 more)\n"
+            "  name: bad job\n  after: negative\n");
 }
 
 TEST_F(JobCommandsTest, TellsThatNobodyAnswers) {

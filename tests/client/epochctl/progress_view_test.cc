@@ -81,6 +81,68 @@ TEST(ProgressViewTask, ShowsWhatATestMeasured) {
   EXPECT_EQ(out.str(), "test/f1 0.2500\n");
 }
 
+// What a job that fails sends: the trainer's word, its attempt's, its own.
+class FailedViewTest : public testing::Test {
+ protected:
+  FailedViewTest()
+      : view_(out_, terminal::Style(), [] { return absl::UnixEpoch(); }) {}
+
+  void TrainingFailed(const std::string& message) {
+    v1::Event event;
+    event.mutable_training_ended()->set_outcome(
+        v1::TrainingEnded::OUTCOME_FAILED);
+    event.mutable_training_ended()->set_message(message);
+    view_.Add(event);
+  }
+  void AttemptEnded(const std::string& message) {
+    v1::Event event;
+    event.set_attempt(1);
+    event.mutable_attempt_state()->set_state(v1::ATTEMPT_STATE_ENDED);
+    event.mutable_attempt_state()->set_reason(
+        v1::ATTEMPT_REASON_TRAINING_FAILED);
+    event.mutable_attempt_state()->set_message(message);
+    view_.Add(event);
+  }
+  void JobFailed(const std::string& message) {
+    v1::Event event;
+    event.mutable_job_state()->set_state(v1::JOB_STATE_FAILED);
+    event.mutable_job_state()->set_reason(v1::JOB_REASON_TRAINING_FAILED);
+    event.mutable_job_state()->set_message(message);
+    view_.Add(event);
+  }
+
+  std::ostringstream out_;
+  ProgressView view_;
+};
+
+TEST_F(FailedViewTest, TellsAFailureOnce) {
+  TrainingFailed("loss is nan at step 3");
+  AttemptEnded("loss is nan at step 3");
+  JobFailed("loss is nan at step 3");
+  EXPECT_EQ(out_.str(),
+            "training failed: loss is nan at step 3\n"
+            "attempt 1 ended (training_failed)\n"
+            "FAILED (training_failed)\n");
+}
+
+TEST_F(FailedViewTest, KnowsItAgainBehindWhereItHappened) {
+  TrainingFailed("loss is nan");
+  AttemptEnded("rank 0 on n1: loss is nan");
+  JobFailed("rank 0 on n1: loss is nan");
+  EXPECT_EQ(out_.str(),
+            "training failed: loss is nan\n"
+            "attempt 1 ended (training_failed)\n"
+            "FAILED (training_failed)\n");
+}
+
+TEST_F(FailedViewTest, TellsEachOfSeveralCauses) {
+  AttemptEnded("the disk is full");
+  JobFailed("restart.max of 0 was used up");
+  EXPECT_EQ(out_.str(),
+            "attempt 1 ended (training_failed): the disk is full\n"
+            "FAILED (training_failed): restart.max of 0 was used up\n");
+}
+
 TEST_F(ProgressViewTest, RedrawsOneBarOnATerminal) {
   const std::string erase = "\r\x1b[K";
   EXPECT_EQ(Show(true), kState + std::string(kBegan) + erase + kBar + erase +

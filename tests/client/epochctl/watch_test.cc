@@ -91,6 +91,26 @@ TEST_F(WatchTest, KeepsALogsBytesUnlessATerminalWouldObeyThem) {
   EXPECT_THAT(out(), Not(HasSubstr("\x1b[2J")));
 }
 
+TEST_F(WatchTest, ATerminalShowsWhyAJobFailedOnce) {
+  v1::Event last = client::Ended(1, v1::JOB_STATE_FAILED);
+  last.mutable_job_state()->set_message("the loss is nan");
+  server_.jobs.rounds = {{{last}, {}, {}}};
+  server_.jobs.job.set_state(v1::JOB_STATE_FAILED);
+  server_.jobs.job.set_message("the loss is nan");
+  EXPECT_EQ(Run({"watch", "a1"}), kJobFailed);
+  EXPECT_THAT(err(), HasSubstr("the loss is nan"));
+  EXPECT_THAT(out(), HasSubstr("the loss is nan")) << "for whoever keeps it";
+  style_.is_terminal = true;
+  EXPECT_EQ(Run({"watch", "a1"}), kJobFailed);
+  EXPECT_THAT(err(), HasSubstr("the loss is nan"));
+  EXPECT_EQ(out(), "a1 FAILED (training)\n");
+  // Where the event was not among those watched, nothing has told it yet.
+  server_.jobs.rounds = {{{}, {}, {}}};
+  server_.jobs.job.set_last_sequence(1);
+  EXPECT_EQ(Run({"watch", "a1", "--after", "1"}), kJobFailed);
+  EXPECT_THAT(out(), HasSubstr("the loss is nan"));
+}
+
 TEST_F(WatchTest, PutsWhereResultsAreOnStandardOutput) {
   EndsWith(v1::JOB_STATE_SUCCEEDED);
   v1::Event ended;
