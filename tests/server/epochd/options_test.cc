@@ -56,5 +56,39 @@ TEST(OptionsTest, ClientCaNeedsOwnCertificate) {
             absl::StatusCode::kInvalidArgument);
 }
 
+TEST(OptionsTest, JobsAreKeptForAMonthUnlessSaidOtherwise) {
+  auto options = CheckSettings(Default());
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->finished_job_ttl, absl::Hours(720));
+  EXPECT_EQ(options->max_finished_jobs, 100000);
+  Settings settings = Default();
+  settings.finished_job_ttl = "inf";
+  settings.max_finished_jobs = 0;
+  options = CheckSettings(settings);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->finished_job_ttl, absl::InfiniteDuration());
+  EXPECT_EQ(options->max_finished_jobs, 0);
+}
+
+TEST(OptionsTest, AJobIsKeptLongEnoughForWhoSubmittedIt) {
+  for (const char* ttl : {"", "30d", "0", "4m59s", "-1h", "-inf", "soon"}) {
+    Settings settings = Default();
+    settings.finished_job_ttl = ttl;
+    const auto refused = CheckSettings(settings);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument)
+        << ttl;
+    EXPECT_NE(std::string(refused.status().message())
+                  .find("finished-job-ttl: '" + std::string(ttl) + "'"),
+              std::string::npos)
+        << refused.status();
+  }
+  Settings settings = Default();
+  settings.finished_job_ttl = "5m";
+  EXPECT_TRUE(CheckSettings(settings).ok());
+  settings.max_finished_jobs = -1;
+  EXPECT_EQ(CheckSettings(settings).status().code(),
+            absl::StatusCode::kInvalidArgument);
+}
+
 }  // namespace
 }  // namespace epochd::server
