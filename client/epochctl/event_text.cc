@@ -142,6 +142,12 @@ std::string EventText(const v1::Event& event) {
           v1::TrainingEnded::OUTCOME_FAILED) {
         return WithMessage("training failed", event.training_ended().message());
       }
+      // A pass that trains nothing, or less than an epoch, says what it was.
+      if (event.training_ended().epochs() == 0) {
+        return event.training_ended().message().empty()
+                   ? "ended"
+                   : Safe(event.training_ended().message());
+      }
       return WithMessage("training ended after epoch " +
                              std::to_string(event.training_ended().epochs()),
                          event.training_ended().message());

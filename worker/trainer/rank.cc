@@ -5,16 +5,12 @@
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <cerrno>
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
-#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -39,6 +35,7 @@
 #include "worker/link/event_line.h"
 #include "worker/link/event_writer.h"
 #include "worker/link/exit_code.h"
+#include "worker/trainer/attempt_storage.h"
 #include "worker/trainer/components.h"
 #include "worker/trainer/experiment_file.h"
 #include "worker/trainer/gpu_module.h"
@@ -76,10 +73,7 @@ class Rank {
                   .self_fence_after = spec_.self_fence_after,
                   .lease_end_ns = spec_.lease_end_ns},
                  sink_, writer),
-        output_dir_(spec_.storage.empty()
-                        ? request.attempt_dir + "/output"
-                        : spec_.storage + "/" + spec_.job + "/attempt-" +
-                              std::to_string(spec_.attempt)) {}
+        output_dir_(OutputFolder(spec_, request.attempt_dir)) {}
 
   ~Rank() { watcher_.Watch(nullptr); }
   Rank(const Rank&) = delete;
@@ -94,20 +88,9 @@ class Rank {
   // Not for a run that goes on from a checkpoint: what `load_from` names may be
   // gone by then.
   void LoadInitialWeights();
-  // Throws where nothing can be kept: no training is worth that. A disk that
-  // is full later only costs checkpoints.
-  void MakeOutputFolder() const;
   void AddHooks();
   // Goes on from a checkpoint, or starts.
   void StartOrResume();
-  // By `experiment.resume`: of the job's the first that can be read, else the
-  // one that is named there. Throws where that one cannot be read.
-  std::optional<engine::Snapshot> ChooseCheckpoint();
-  // All that earlier attempts left, oldest first.
-  std::vector<std::string> EarlierCheckpoints() const;
-  std::string AttemptFolder(int64_t attempt) const;
-  // Removes what earlier attempts were writing when they died.
-  void RemoveUnfinished();
   int Train();
   int Evaluate();
   int Predict();
@@ -125,7 +108,6 @@ class Rank {
   // Outlives what reads the data.
   std::unique_ptr<engine::DataStages> data_stages_;
   engine::Experiment experiment_;
-  std::shared_ptr<hooks::ProgressReporter> reporter_;
   std::string resumed_from_;
 };
 
@@ -180,7 +162,7 @@ void Rank::Build() {
                        .events = &sink_,
                        .output_dir = output_dir_,
                        .device = device_,
-                       .earlier_checkpoints = EarlierCheckpoints()}});
+                       .earlier_checkpoints = EarlierCheckpoints(spec_)}});
   watcher_.Watch(experiment_.trainer.get());
 }
 
@@ -196,48 +178,10 @@ void Rank::LoadInitialWeights() {
                    " tensors were taken; " + report.Text());
 }
 
-std::vector<std::string> Rank::EarlierCheckpoints() const {
-  std::vector<std::string> earlier;
-  for (int64_t attempt = 1; attempt < spec_.attempt && !spec_.storage.empty();
-       ++attempt) {
-    for (const engine::CheckpointInfo& each :
-         engine::ListCheckpoints(AttemptFolder(attempt) + "/checkpoints")) {
-      earlier.push_back(each.path);
-    }
-  }
-  // Recorded ones that cannot be read any more; what lies elsewhere is not this
-  // job's.
-  const std::string own = spec_.storage + "/" + spec_.job + "/attempt-";
-  for (const std::string& path : spec_.resume) {
-    if (path.starts_with(own) && std::filesystem::exists(path) &&
-        std::find(earlier.begin(), earlier.end(), path) == earlier.end()) {
-      earlier.insert(earlier.begin(), path);
-    }
-  }
-  return earlier;
-}
-
-std::string Rank::AttemptFolder(int64_t attempt) const {
-  return spec_.storage + "/" + spec_.job + "/attempt-" +
-         std::to_string(attempt);
-}
-
-void Rank::MakeOutputFolder() const {
-  const std::string folder = output_dir_ + "/checkpoints";
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);
-  if (!error && access(folder.c_str(), W_OK) == 0) return;
-  throw engine::Error(
-      engine::ErrorKind::kInfrastructure,
-      "storage: \"" + folder + "\" cannot be written: " +
-          (error ? error : std::error_code(errno, std::generic_category()))
-              .message());
-}
-
 void Rank::AddHooks() {
   Trainer& trainer = *experiment_.trainer;
   if (trainer.is_main_rank()) {
-    MakeOutputFolder();
+    MakeOutputFolder(output_dir_);
     const std::string path = output_dir_ + "/experiment.json";
     WriteExperiment(path, Components().catalogue(), spec_.experiment_json);
     trainer.AddOutput("experiment", path);
@@ -245,16 +189,22 @@ void Rank::AddHooks() {
   if (!trainer.HasHook("EnvironmentReport")) {
     trainer.AddHook(std::make_shared<hooks::EnvironmentReport>());
   }
-  reporter_ = std::make_shared<hooks::ProgressReporter>(
-      hooks::ProgressReporter::Options{
-          .num_parameters = experiment_.num_parameters, .resumed_from = {}});
-  trainer.AddHook(reporter_);
+  std::shared_ptr<engine::Hook> reporter = trainer.FindHook("ProgressReporter");
+  if (!reporter) {
+    reporter = std::make_shared<hooks::ProgressReporter>(
+        hooks::ProgressReporter::Options());
+  }
+  // Of all passes, wherever a job lists it: it is also the sign of life.
+  for (const char* pass : {"train", "val", "predict"}) {
+    trainer.AddHook(reporter, pass);
+  }
   // A trial leaves nothing behind.
   if (experiment_.is_trial) return;
-  if (!trainer.HasHook("MetricLogger")) {
+  if (experiment_.task != "predict" && !trainer.HasHook("MetricLogger")) {
     trainer.AddHook(
         std::make_shared<hooks::MetricLogger>(hooks::MetricLogger::Options()));
   }
+  if (experiment_.task != "train") return;
   if (!trainer.HasHook("CheckpointSaver")) {
     const link::CheckpointSpec& wanted = spec_.checkpoints;
     trainer.AddHook(std::make_shared<hooks::CheckpointSaver>(
@@ -269,37 +219,12 @@ void Rank::AddHooks() {
   }
 }
 
-std::optional<engine::Snapshot> Rank::ChooseCheckpoint() {
-  const std::string& mode = experiment_.resume;
-  if (mode == "never") return std::nullopt;
-  for (const std::string& path : spec_.resume) {
-    try {
-      return engine::ReadCheckpoint(path);
-    } catch (const std::exception& error) {
-      sink_.Notice("warning",
-                   std::string("a checkpoint is skipped: ") + error.what());
-    }
-  }
-  // The job's own come before the one that it began with.
-  if (!mode.empty() && mode != "auto") {
-    return ReadNamedCheckpoint("experiment.resume", mode, spec_.storage);
-  }
-  if (!spec_.resume.empty()) {
-    sink_.Notice("warning", "no checkpoint can be used; training starts anew");
-  } else if (mode == "auto") {
-    sink_.Notice("warning",
-                 "experiment.resume: auto: there is no checkpoint of this job "
-                 "yet; training starts at epoch 0");
-  }
-  return std::nullopt;
-}
-
 void Rank::StartOrResume() {
   std::optional<engine::Snapshot> snapshot;
   // Rank 0 chooses for all, so that all go on from the same.
   if (communicator_->rank() == 0) {
-    RemoveUnfinished();
-    snapshot = ChooseCheckpoint();
+    RemoveUnfinished(spec_);
+    snapshot = ChooseCheckpoint(spec_, experiment_.resume, sink_);
     if (snapshot) resumed_from_ = snapshot->path;
   }
   resumed_from_ = communicator_->Gather(resumed_from_).front();
@@ -311,15 +236,6 @@ void Rank::StartOrResume() {
   } else {
     LoadInitialWeights();
     experiment_.trainer->Start();
-  }
-  reporter_->set_options({.num_parameters = experiment_.num_parameters,
-                          .resumed_from = resumed_from_});
-}
-
-void Rank::RemoveUnfinished() {
-  if (spec_.storage.empty()) return;
-  for (int64_t earlier = 1; earlier < spec_.attempt; ++earlier) {
-    engine::RemoveUnfinished(AttemptFolder(earlier) + "/checkpoints");
   }
 }
 
@@ -343,7 +259,6 @@ void Rank::TellEnded(const char* outcome, const std::string& message) {
 }
 
 int Rank::Train() {
-  AddHooks();
   StartOrResume();
   const Trainer::Outcome outcome = experiment_.trainer->Run();
   if (outcome != Trainer::Outcome::kCompleted) {
@@ -376,20 +291,10 @@ int Rank::Evaluate() {
   LoadInitialWeights();
   const std::string phase =
       experiment_.task == "validate" ? "val" : experiment_.task;
-  const auto began = std::chrono::steady_clock::now();
-  engine::Scores scores = experiment_.trainer->Evaluate(phase);
+  const engine::Scores scores = experiment_.trainer->Evaluate(phase);
   if (watcher_.stop_requested()) {
     TellEnded("stopped", "stopped on request, before the end of the pass");
     return link::kStoppedWithCheckpoint;
-  }
-  if (experiment_.task == "benchmark") {
-    const std::chrono::duration<double> lasted =
-        std::chrono::steady_clock::now() - began;
-    const auto samples =
-        static_cast<double>(experiment_.trainer->val()->NumSamples());
-    scores.emplace_back("benchmark/seconds", lasted.count());
-    scores.emplace_back("benchmark/samples_per_second",
-                        samples / lasted.count());
   }
   Json metrics = Json::object();
   for (const auto& [name, value] : scores) {
@@ -399,7 +304,9 @@ int Rank::Evaluate() {
     sink_.Emit(link::kMetrics,
                {{"epoch", 0}, {"step", 0}, {"metrics", metrics}});
   }
-  TellEnded("completed", "");
+  TellEnded("completed", experiment_.task == "validate"
+                             ? "the validation is done"
+                             : "the " + phase + " is done");
   return link::kDone;
 }
 
@@ -416,7 +323,6 @@ int Rank::Predict() {
     return link::kDone;
   }
   if (request_.rank == 0 && !result->joined.empty()) {
-    MakeOutputFolder();
     std::vector<engine::NamedTensor> tensors;
     for (const auto& [name, tensor] : result->joined) {
       tensors.push_back({name, tensor});
@@ -428,7 +334,7 @@ int Rank::Predict() {
     engine::WriteSafetensors(path, tensors);
     trainer.AddOutput("predictions", path);
   }
-  TellEnded("completed", "");
+  TellEnded("completed", "the prediction is done");
   return link::kDone;
 }
 
@@ -440,6 +346,7 @@ int Rank::Run() {
   int code = link::kDone;
   engine::NamingTheFirstFailure(*communicator_, [&] {
     Build();
+    AddHooks();
     if (experiment_.task == "train") {
       code = Train();
     } else {

@@ -184,6 +184,7 @@ TEST(RankTest, PredictsIntoAFile) {
   attempt.Start();
   EXPECT_EQ(attempt.ExitCode(0), link::kDone);
   const Json ended = attempt.Lines("training_ended")[0];
+  EXPECT_EQ(ended["message"], "the prediction is done");
   const auto tensors = engine::ReadSafetensors(ended["outputs"]["predictions"]);
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors[0].tensor.size(0), tensors[1].tensor.size(0));
@@ -203,6 +204,8 @@ TEST(RankTest, MeasuresSpeedWithoutALoss) {
   EXPECT_EQ(attempt.ExitCode(0), link::kDone);
   const Json metrics = attempt.Lines("metrics")[0]["metrics"];
   EXPECT_GT(metrics["benchmark/samples_per_second"].get<double>(), 0.0);
+  EXPECT_EQ(attempt.Lines("training_ended").at(0)["message"],
+            "the benchmark is done");
 }
 
 TEST(RankTest, TriesAllPartsWithoutLeavingAnything) {
@@ -288,6 +291,8 @@ TEST(RankTest, MeasuresATrainedModel) {
   EXPECT_EQ(validate.ExitCode(0), link::kDone);
   EXPECT_EQ(validate.Lines("metrics").at(0)["metrics"]["val/accuracy"],
             best["value"]);
+  EXPECT_EQ(validate.Lines("training_ended").at(0)["message"],
+            "the validation is done");
 }
 
 }  // namespace
