@@ -6,7 +6,10 @@
 // it: losses and metrics of steps, as train/step_<name>, and what other hooks
 // put into the message hub, by the rules of MMEngine's log processor. Tables of
 // metrics, such as a confusion matrix, become <output>/val_<name>.csv, that of
-// the last validation. Rank 0 alone writes.
+// the last validation. Rank 0 alone writes. A run that goes on from a
+// checkpoint begins its files with what was logged before that
+// (earlier_metrics.h). Of a test, validation or benchmark the scores are one
+// line, of epoch 0.
 #pragma once
 
 #include <memory>
@@ -51,6 +54,8 @@ class MetricLogger : public engine::Hook {
 
  private:
   void Open();
+  // Into files that are just opened.
+  void CarryEarlierLines();
   void WriteTables(const engine::TrainerContext& context);
   void AfterEpoch(engine::TrainerContext& context);
   void AfterStep(const engine::RunnerContext& context);

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Kill -9 of the coordinator, the agent or a rank at a random moment.
 
-The job succeeds with the bits of an undisturbed run, a client that watched
-across it saw every event once, and nothing is left running. EPOCHD_E2E_RUNS
+The job succeeds with the bits and the curve of an undisturbed run, a client
+that watched across it saw every event once, and nothing is left running. EPOCHD_E2E_RUNS
 sets the number of runs of each (10); EPOCHD_E2E_SEED the moments.
 """
 
@@ -31,6 +31,20 @@ def weights_hash(cluster, job):
     return hashlib.sha256(model.read_bytes()).hexdigest()
 
 
+def curve(cluster, job):
+    """The metrics file of the job's last attempt, without its times."""
+    seen = cluster.job(job)
+    folder = cluster.folder / 'storage' / seen['name'].removeprefix('jobs/')
+    lines = []
+    with open(folder / f'attempt-{len(seen["attempts"])}' /
+              'metrics.jsonl') as file:
+        for text in file:
+            line = json.loads(text)
+            del line['time']
+            lines.append(line)
+    return lines
+
+
 class Watch:
     """`epochctl watch -o json`, collecting one event a line."""
 
@@ -49,7 +63,7 @@ class KillTest(unittest.TestCase):
     reference = {}
 
     def undisturbed(self, replicas):
-        """Weights and duration of the same job left alone."""
+        """Weights, curve and duration of the same job left alone."""
         if replicas not in self.reference:
             with e2e.Cluster() as cluster:
                 cluster.start()
@@ -60,13 +74,13 @@ class KillTest(unittest.TestCase):
                 cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
                 duration = time.monotonic() - begin
                 self.reference[replicas] = (weights_hash(cluster, job),
-                                            duration)
+                                            curve(cluster, job), duration)
         return self.reference[replicas]
 
     def check(self, what, disturb):
         for run in range(RUNS):
             replicas = 1 + run % 2
-            wanted, duration = self.undisturbed(replicas)
+            wanted, lines, duration = self.undisturbed(replicas)
             chance = random.Random(f'{SEED} {what} {run}')
             with self.subTest(run=run, replicas=replicas), \
                     e2e.Cluster() as cluster:
@@ -81,6 +95,7 @@ class KillTest(unittest.TestCase):
                 disturb(cluster, chance)
                 cluster.wait_state(job, 'JOB_STATE_SUCCEEDED', 180)
                 self.assertEqual(weights_hash(cluster, job), wanted)
+                self.assertEqual(curve(cluster, job), lines)
                 code, events = watch.finish()
                 self.assertEqual(code, 0)
                 sequences = [int(e['sequence']) for e in events]

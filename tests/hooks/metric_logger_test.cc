@@ -11,6 +11,7 @@
 #include <map>
 #include <sstream>
 
+#include "hooks/earlier_metrics.h"
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/training_runner.h"
@@ -222,6 +223,69 @@ TEST(MetricLoggerTest, Case134Case136Case137StepsAreWholeNumbersThatGoOn) {
   EXPECT_EQ(epochs, (std::vector<int>{1, 1, 1, 2, 2, 2}));
   EXPECT_EQ(has_validation,
             (std::vector<bool>{false, false, true, false, false, true}));
+}
+
+TEST(EarlierMetricsTest, CarriesWhatIsNotLoggedAgain) {
+  const engine::TempFolder folder;
+  const std::string kStep = R"(,"train/step_loss":1.0})";
+  const std::vector<std::string> kLines = {
+      R"({"time":1.5,"epoch":1,"step":4)" + kStep,
+      R"({"time":1.5,"epoch":1,"step":8,"val/loss":"NaN"})",
+      R"({"time":1.5,"epoch":2,"step":12)" + kStep,
+      R"({"time":1.5,"epoch":2,"step":16)" + kStep,
+      R"({"time":1.5,"epoch":2,"step":16,"val/loss":0.5})",
+      R"({"time":1.5,"epoch":3,"step":20)" + kStep,
+      R"({"time":1.5,"ep)"};
+  const struct {
+    engine::Position position;
+    std::vector<size_t> kept;
+  } kRows[] = {
+      {{.epoch = 0, .batch = 2, .step = 2}, {}},
+      {{.epoch = 0, .batch = 4, .step = 4}, {0}},
+      // All steps of the first epoch are done, its end is to come.
+      {{.epoch = 0, .batch = 8, .step = 8}, {0}},
+      {{.epoch = 1, .batch = 0, .step = 8}, {0, 1}},
+      {{.epoch = 1, .batch = 8, .step = 16}, {0, 1, 2, 3}},
+      {{.epoch = 2, .batch = 0, .step = 16}, {0, 1, 2, 3, 4}},
+      {{.epoch = 9, .batch = 0, .step = 99}, {0, 1, 2, 3, 4, 5}},
+  };
+  const std::string from = folder / "metrics.jsonl";
+  const std::string to = folder / "next/metrics.jsonl";
+  for (const auto& row : kRows) {
+    SCOPED_TRACE(row.position.step);
+    {
+      std::ofstream file(from);
+      for (const std::string& line : kLines) file << line << '\n';
+    }
+    std::string kept;
+    for (const size_t i : row.kept) kept += kLines[i] + "\n";
+    size_t num_taken = 0;
+    EXPECT_EQ(CarryOver(from, to, row.position,
+                        [&](const MetricLine& line) {
+                          ++num_taken;
+                          EXPECT_EQ(line.time, 1.5);
+                        }),
+              "");
+    EXPECT_EQ(ReadAll(to), kept);
+    EXPECT_EQ(num_taken, row.kept.size());
+    // Into itself; and never over what another run has logged.
+    const auto ignore = [](const MetricLine&) {};
+    EXPECT_EQ(CarryOver(from, from, row.position, ignore), "");
+    EXPECT_EQ(ReadAll(from), kept);
+    EXPECT_EQ(CarryOver(from, to, {}, ignore), "");
+    EXPECT_EQ(ReadAll(to), kept);
+    fs::remove_all(folder / "next");
+  }
+}
+
+TEST(EarlierMetricsTest, SaysThatItCannotWriteAndNothingWhereNothingWas) {
+  const engine::TempFolder folder;
+  const auto ignore = [](const MetricLine&) {};
+  const std::string from = folder / "metrics.jsonl";
+  EXPECT_EQ(CarryOver(from, folder / "next/metrics.jsonl", {}, ignore), "");
+  EXPECT_FALSE(fs::exists(folder / "next"));
+  std::ofstream(from) << "";
+  EXPECT_NE(CarryOver(from, from + "/below/metrics.jsonl", {}, ignore), "");
 }
 
 TEST(MetricLoggerTest, Case133WindowsAndStatisticsOfSteps) {

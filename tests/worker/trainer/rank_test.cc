@@ -24,6 +24,19 @@ at::Tensor FinalWeights(const Attempt& attempt) {
   return at::cat(all);
 }
 
+// Lines of the metrics file that the attempt tells of, without their times.
+std::vector<Json> Metrics(const Attempt& attempt) {
+  std::vector<Json> lines;
+  std::ifstream file(attempt.Lines("training_ended")
+                         .at(0)["outputs"]["metrics"]
+                         .get<std::string>());
+  for (std::string line; std::getline(file, line);) {
+    lines.push_back(Json::parse(line));
+    lines.back().erase("time");
+  }
+  return lines;
+}
+
 TEST(RankTest, TrainsAndTellsInLines) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(2));
@@ -144,6 +157,7 @@ TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {
     std::mt19937 random(17);
     std::vector<std::string> resume;
     at::Tensor weights;
+    std::vector<Json> metrics;
     for (int number = 1; number <= 8; ++number) {
       Attempt attempt(root.path(), number, experiment);
       attempt.spec.world_size = world_size;
@@ -166,11 +180,14 @@ TEST(RankTest, EndsInTheSameBitsAfterKillsAtAnyMoment) {
       resume.insert(resume.begin(), saved.begin(), saved.end());
       if (done) {
         weights = FinalWeights(attempt);
+        metrics = Metrics(attempt);
         break;
       }
     }
     ASSERT_TRUE(weights.defined());
     EXPECT_TRUE(weights.equal(FinalWeights(straight))) << world_size;
+    // One curve, as if nothing had happened.
+    EXPECT_EQ(metrics, Metrics(straight)) << world_size;
   }
 }
 
