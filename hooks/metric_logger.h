@@ -8,8 +8,7 @@
 // metrics, such as a confusion matrix, become <output>/val_<name>.csv, that of
 // the last validation. Rank 0 alone writes. A run that goes on from a
 // checkpoint begins its files with what was logged before that
-// (earlier_metrics.h). Of a test, validation or benchmark the scores are one
-// line, of epoch 0.
+// (earlier_metrics.h).
 #pragma once
 
 #include <memory>
