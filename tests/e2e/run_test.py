@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """`epochctl run`: one command trains, tells where things are, leaves nothing."""
 
+import hashlib
+import json
 import os
 import pathlib
 import re
@@ -104,9 +106,24 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_job(file).returncode, 100)
         self.assert_nothing_left()
 
-    def test_a_signal_ends_everything(self):
+    def assert_saved_where_it_stopped(self, attempt):
+        """Its only checkpoint is whole, and not older than what it told."""
+        last = attempt / 'checkpoints' / 'last'
+        self.assertEqual(len(list(last.parent.glob('epoch-*'))), 1)
+        manifest = json.loads((last / 'manifest.json').read_text())
+        for name, file in manifest['files'].items():
+            self.assertEqual(
+                hashlib.sha256((last / name).read_bytes()).hexdigest(),
+                file['sha256'])
+        told = (attempt / 'metrics.jsonl').read_text().splitlines()
+        self.assertGreaterEqual(manifest['about']['step'],
+                                json.loads(told[-1])['step'])
+
+    def test_a_signal_ends_everything_with_a_checkpoint(self):
         file = self.home / 'long.yaml'
-        file.write_text(e2e.digits(epochs=100000))
+        file.write_text(e2e.digits(epochs=100000, every='100000 epochs')
+                        .replace('keep_best: 1', 'keep_best: 0'))
+        earlier = set()
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(signal=number):
                 process = subprocess.Popen(
@@ -126,6 +143,10 @@ class RunTest(unittest.TestCase):
                 process.communicate(timeout=60)
                 self.assertEqual(process.returncode, code)
                 self.assert_nothing_left()
+                attempts = set(self.home.glob('runs/*/storage/*/attempt-1'))
+                (attempt,) = attempts - earlier
+                self.assert_saved_where_it_stopped(attempt)
+                earlier = attempts
 
 
 if __name__ == '__main__':
