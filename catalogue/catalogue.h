@@ -6,12 +6,13 @@
 // coordinator, client and trainer check an experiment against it with
 // Validate(). None of them knows a component by name.
 //
-// Plain values; no state, no threads. Depends on the standard library and
-// nlohmann-json only, so that the engine may use it.
+// Plain values; no state, no threads. Depends on the standard library,
+// nlohmann-json and expression/ only, so that the engine may use it.
 //
 //   {"version": 1, "components": [
 //     {"kind": "model", "name": "MLP", "aliases": ["mlp"], "help": "...",
 //      "max_replicas": 1,            // absent: no limit
+//      "rules": [{"check": "less", "of": ["fold", "folds"]}],
 //      "parameters": [
 //        {"name": "in_features", "type": "int", "required": true, "min": 1,
 //         "help": "..."},
@@ -21,7 +22,9 @@
 //
 // Types: bool, int, float, string, path, duration (`90s`, `10m`, `2h`), size
 // (`512MiB`), every (`1 epoch`, `100 steps`, `10m`), score (the name of a
-// metric, such as val/accuracy), any, map, list<T>, map<T>, section<Name> (a
+// metric, such as val/accuracy), constant (a number, or text that computes one:
+// `0.01/pi`), expression (a number, or text over variables: `-sin(pi*x)`; see
+// expression/expression.h), any, map, list<T>, map<T>, section<Name> (a
 // mapping whose keys are the parameters of the component of kind "section"
 // with that name), and component<kind> (a mapping in one of the forms of
 // component_form.h, or a `${ref:name}`). `int` fits float; a single T is
@@ -53,11 +56,66 @@ struct Parameter {
   std::optional<double> min = {};  // inclusive
   std::optional<double> max = {};  // inclusive
   bool exclusive_min = false;
-  // Accepted values of a string, keys of a map; empty: any.
+  bool exclusive_max = false;
+  // Accepted numbers; empty: any in the range.
+  std::vector<double> numbers = {};
+  // Odd whole numbers alone.
+  bool odd = false;
+  // Accepted values of a string, keys of a map, units of an `every` (epochs,
+  // steps, time); empty: any.
   std::vector<std::string> choices = {};
   std::vector<std::string> aliases = {};
   bool scalar_ok = false;
+  // Fewest and most values of a list or entries of a map; of lists in a list
+  // or map, of each.
+  std::optional<int> min_items = {};
+  std::optional<int> max_items = {};
+  // Each number of a list is above the one before it; or at least as great.
+  enum class Order { kAny, kRising, kNotFalling };
+  Order order = Order::kAny;
   std::string help = {};
+};
+
+// What a rule depends on: a parameter that has one of these values (its default
+// counts), or that is given at all where there are none.
+struct Condition {
+  std::string parameter = {};
+  std::vector<Json> values = {};
+};
+
+// What parameters of a component must fulfil together. Checked once each by
+// itself is right; a number or list that is absent, without a default, fulfils
+// all that compares it. Messages name the first parameter of `of`, or the one
+// that is missing.
+struct Rule {
+  enum class Check {
+    kOneOf,       // exactly one of them is given
+    kAtMostOne,   // one of them, or none
+    kTogether,    // all of them, or none
+    kNeeds,       // where the first is given (or `when` holds, of one alone),
+                  // the others are, and are not empty
+    kAbsent,      // none is given; or `values`: keys that none of them has
+    kIs,          // the first is one of `values`
+    kLess,        // the first number is less than the second
+    kAtMost,      // the first number is at most the second
+    kDivides,     // the first number divides the second
+    kSameLength,  // the first list has as many values as the second
+    kOneShorter,  // it has one less
+    kOneForEach,  // the first list has as many values as the second, a number,
+                  // says; or none; or one that stands for all (`scalar_ok`)
+    kSumAtMost,   // numbers of the list add up to at most values[0]
+    kAmong,       // the first, text or a list of it, is among the names of the
+                  // second: a list, or the keys of a map
+    kVariables,   // variables of the first, expressions, are names of the
+                  // others, among them the constants of the last; of PDEs,
+                  // (expression, coordinates, unknowns, constants), also
+                  // derivatives. `values`: unknowns where no parameter has them
+  };
+  Check check = Check::kOneOf;
+  std::vector<std::string> of = {};
+  std::vector<Json> values = {};
+  // All must hold; none: always.
+  std::vector<Condition> when = {};
 };
 
 // What an experiment must say where a component is used.
@@ -68,6 +126,17 @@ struct Need {
   std::vector<std::string> any_of = {};
   // Only when the experiment's task is one of these; empty: always.
   std::vector<std::string> tasks = {};
+};
+
+// The losses that a runner computes at one place, and what they may be.
+struct LossPlace {
+  // A parameter, as Need::any_of writes it: `.d_loss`, `loss`.
+  std::string at = {};
+  // A loss here reads one or more of these fields, or its result would not
+  // depend on what is trained by it; empty: any.
+  std::vector<std::string> fields = {};
+  // Component::role of those that have one; empty: none may have any.
+  std::string role = {};
 };
 
 struct Component {
@@ -86,6 +155,14 @@ struct Component {
   // parameter; `val/{name}/*`: any below; `*`: names that only the run tells.
   std::vector<std::string> gives = {};
   std::vector<Need> needs = {};
+  std::vector<Rule> rules = {};
+  // Of a loss: the fields of a batch that it reads, `{output}` standing for its
+  // parameter; none: nobody knows.
+  std::vector<std::string> reads = {};
+  // Of a loss that only one part of a GAN has: "generator", "discriminator".
+  std::string role = {};
+  // Of a runner.
+  std::vector<LossPlace> losses = {};
 };
 
 struct Catalogue {
@@ -131,6 +208,13 @@ struct Validated {
 // each with the nearest valid name where one is misspelt.
 Validated Validate(const Catalogue& catalogue, const Json& experiment,
                    const ValidateOptions& options = {});
+
+// Checks one component of `kind` alone, which stands at `field`: whether its
+// references name anything is not looked at.
+std::vector<Violation> ValidateComponent(const Catalogue& catalogue,
+                                         const std::string& kind,
+                                         const Json& value,
+                                         const std::string& field);
 
 // The experiment with all that it leaves out: defaults filled in, aliases
 // replaced by declared names, nulls dropped, every component in the form

@@ -7,6 +7,10 @@
 namespace epochd::catalogue {
 namespace {
 
+constexpr size_t kMostNames = 24;
+
+}  // namespace
+
 std::string Joined(const std::vector<std::string>& words) {
   std::string result;
   for (const std::string& word : words) {
@@ -15,8 +19,6 @@ std::string Joined(const std::vector<std::string>& words) {
   }
   return result;
 }
-
-}  // namespace
 
 void Findings::Report(const std::string& field, std::string description) {
   constexpr size_t kMost = 200;
@@ -51,7 +53,6 @@ std::string Hint(std::string_view word, const std::vector<std::string>& known) {
     return ", did you mean '" + *nearest + "'?";
   }
   if (known.empty()) return "";
-  constexpr size_t kMostNames = 24;
   if (known.size() <= kMostNames) return ", known are " + Joined(known);
   return ", known are " + Joined({known.begin(), known.begin() + kMostNames}) +
          " and " + std::to_string(known.size() - kMostNames) + " more";

@@ -28,6 +28,8 @@ std::string Quoted(const Json& value);
 std::string NumberText(double value);
 // "a loss", "an optimizer".
 std::string WithArticle(const std::string& noun);
+// "a, b, c".
+std::string Joined(const std::vector<std::string>& words);
 // Says what was meant, or else what there is: ", did you mean 'x'?".
 std::string Hint(std::string_view word, const std::vector<std::string>& known);
 

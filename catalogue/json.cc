@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "catalogue/catalogue.h"
+#include "catalogue/parameters.h"
 #include "catalogue/type.h"
 
 namespace epochd::catalogue {
@@ -13,6 +14,47 @@ constexpr int kVersion = 1;
 
 [[noreturn]] void Fail(const std::string& where, const std::string& problem) {
   throw std::invalid_argument(where + ": " + problem);
+}
+
+template <typename T>
+using Word = std::pair<T, std::string_view>;
+
+constexpr Word<Parameter::Order> kOrders[] = {
+    {Parameter::Order::kRising, "rising"},
+    {Parameter::Order::kNotFalling, "not_falling"}};
+
+constexpr Word<Rule::Check> kChecks[] = {
+    {Rule::Check::kOneOf, "one_of"},
+    {Rule::Check::kAtMostOne, "at_most_one"},
+    {Rule::Check::kTogether, "together"},
+    {Rule::Check::kNeeds, "needs"},
+    {Rule::Check::kAbsent, "absent"},
+    {Rule::Check::kIs, "is"},
+    {Rule::Check::kLess, "less"},
+    {Rule::Check::kAtMost, "at_most"},
+    {Rule::Check::kDivides, "divides"},
+    {Rule::Check::kSameLength, "same_length"},
+    {Rule::Check::kOneShorter, "one_shorter"},
+    {Rule::Check::kOneForEach, "one_for_each"},
+    {Rule::Check::kSumAtMost, "sum_at_most"},
+    {Rule::Check::kAmong, "among"},
+    {Rule::Check::kVariables, "variables"}};
+
+template <typename T, size_t n>
+std::string WordOf(T value, const Word<T> (&words)[n]) {
+  for (const auto& [each, word] : words) {
+    if (each == value) return std::string(word);
+  }
+  return "";
+}
+
+template <typename T, size_t n>
+T FromWord(const std::string& given, const Word<T> (&words)[n],
+           const std::string& where) {
+  for (const auto& [each, word] : words) {
+    if (word == given) return each;
+  }
+  Fail(where, "unknown '" + given + "'");
 }
 
 // Reads `key` of `object` as T; absent: `fallback`.
@@ -41,6 +83,12 @@ std::optional<double> Bound(const Json& object, const char* key,
   return Get<double>(object, key, 0, where);
 }
 
+std::optional<int> Number(const Json& object, const char* key,
+                          const std::string& where) {
+  if (object.find(key) == object.end()) return std::nullopt;
+  return Get<int>(object, key, 0, where);
+}
+
 Json ParameterToJson(const Parameter& parameter) {
   Json json = {{"name", parameter.name}, {"type", parameter.type}};
   if (parameter.required) json["required"] = true;
@@ -50,9 +98,17 @@ Json ParameterToJson(const Parameter& parameter) {
   if (parameter.min) json["min"] = *parameter.min;
   if (parameter.max) json["max"] = *parameter.max;
   if (parameter.exclusive_min) json["exclusive_min"] = true;
+  if (parameter.exclusive_max) json["exclusive_max"] = true;
+  if (!parameter.numbers.empty()) json["numbers"] = parameter.numbers;
+  if (parameter.odd) json["odd"] = true;
   if (!parameter.choices.empty()) json["choices"] = parameter.choices;
   if (!parameter.aliases.empty()) json["aliases"] = parameter.aliases;
   if (parameter.scalar_ok) json["scalar_ok"] = true;
+  if (parameter.min_items) json["min_items"] = *parameter.min_items;
+  if (parameter.max_items) json["max_items"] = *parameter.max_items;
+  if (parameter.order != Parameter::Order::kAny) {
+    json["order"] = WordOf(parameter.order, kOrders);
+  }
   if (!parameter.help.empty()) json["help"] = parameter.help;
   return json;
 }
@@ -75,11 +131,103 @@ Parameter ParameterFromJson(const Json& json, const std::string& where) {
   parameter.min = Bound(json, "min", here);
   parameter.max = Bound(json, "max", here);
   parameter.exclusive_min = Get(json, "exclusive_min", false, here);
+  parameter.exclusive_max = Get(json, "exclusive_max", false, here);
+  parameter.numbers = Get(json, "numbers", parameter.numbers, here);
+  parameter.odd = Get(json, "odd", false, here);
   parameter.choices = Get(json, "choices", parameter.choices, here);
   parameter.aliases = Get(json, "aliases", parameter.aliases, here);
   parameter.scalar_ok = Get(json, "scalar_ok", false, here);
+  parameter.min_items = Number(json, "min_items", here);
+  parameter.max_items = Number(json, "max_items", here);
+  if (json.contains("order")) {
+    parameter.order =
+        FromWord(Name(json, "order", here), kOrders, here + ".order");
+  }
   parameter.help = Get<std::string>(json, "help", "", here);
   return parameter;
+}
+
+Json ConditionToJson(const Condition& condition) {
+  Json json = {{"parameter", condition.parameter}};
+  if (!condition.values.empty()) json["values"] = condition.values;
+  return json;
+}
+
+Json RuleToJson(const Rule& rule) {
+  Json json = {{"check", WordOf(rule.check, kChecks)}, {"of", rule.of}};
+  if (!rule.values.empty()) json["values"] = rule.values;
+  for (const Condition& each : rule.when) {
+    json["when"].push_back(ConditionToJson(each));
+  }
+  return json;
+}
+
+// Refuses a rule that names no parameter, or too few of them.
+void CheckRule(const Rule& rule, const Component& component,
+               const std::string& where) {
+  using Check = Rule::Check;
+  const bool is_of_one =
+      rule.check == Check::kIs || rule.check == Check::kSumAtMost ||
+      rule.check == Check::kNeeds || rule.check == Check::kAbsent;
+  if (rule.of.size() < (rule.check == Check::kVariables ? 3u
+                        : is_of_one                     ? 1u
+                                                        : 2u)) {
+    Fail(where + ".of", "too few parameters");
+  }
+  if (rule.values.empty() &&
+      (rule.check == Check::kIs || rule.check == Check::kSumAtMost)) {
+    Fail(where + ".values", "missing or empty");
+  }
+  std::vector<std::string> names = rule.of;
+  for (const Condition& each : rule.when) names.push_back(each.parameter);
+  for (const std::string& name : names) {
+    if (FindParameter(component, name) == nullptr) {
+      Fail(where, "no parameter '" + name + "'");
+    }
+  }
+}
+
+std::vector<Rule> RulesFromJson(const Json& json, const Component& component,
+                                const std::string& where) {
+  std::vector<Rule> rules;
+  if (!json.is_array()) Fail(where, "not a list");
+  for (const Json& element : json) {
+    if (!element.is_object()) Fail(where, "not a list of objects");
+    Rule rule;
+    rule.check =
+        FromWord(Name(element, "check", where), kChecks, where + ".check");
+    rule.of = Get(element, "of", rule.of, where);
+    rule.values = Get(element, "values", rule.values, where);
+    if (const auto when = element.find("when"); when != element.end()) {
+      if (!when->is_array()) Fail(where + ".when", "not a list");
+      for (const Json& each : *when) {
+        if (!each.is_object()) Fail(where + ".when", "not a list of objects");
+        Condition condition;
+        condition.parameter = Name(each, "parameter", where + ".when");
+        condition.values =
+            Get(each, "values", condition.values, where + ".when");
+        rule.when.push_back(std::move(condition));
+      }
+    }
+    CheckRule(rule, component, where);
+    rules.push_back(std::move(rule));
+  }
+  return rules;
+}
+
+std::vector<LossPlace> LossPlacesFromJson(const Json& json,
+                                          const std::string& where) {
+  std::vector<LossPlace> places;
+  if (!json.is_array()) Fail(where, "not a list");
+  for (const Json& element : json) {
+    if (!element.is_object()) Fail(where, "not a list of objects");
+    LossPlace place;
+    place.at = Name(element, "at", where);
+    place.fields = Get(element, "fields", place.fields, where);
+    place.role = Get<std::string>(element, "role", "", where);
+    places.push_back(std::move(place));
+  }
+  return places;
 }
 
 // Refuses a key that two parameters of one component answer to.
@@ -134,6 +282,11 @@ Component ComponentFromJson(const Json& json, const std::string& where) {
   if (const auto needs = json.find("needs"); needs != json.end()) {
     component.needs = NeedsFromJson(*needs, here + ".needs");
   }
+  component.reads = Get(json, "reads", component.reads, here);
+  component.role = Get<std::string>(json, "role", "", here);
+  if (const auto losses = json.find("losses"); losses != json.end()) {
+    component.losses = LossPlacesFromJson(*losses, here + ".losses");
+  }
   const auto parameters = json.find("parameters");
   if (parameters == json.end()) return component;
   if (!parameters->is_array()) Fail(here + ".parameters", "not a list");
@@ -142,6 +295,9 @@ Component ComponentFromJson(const Json& json, const std::string& where) {
         ParameterFromJson(parameter, here + ": parameter"));
   }
   CheckUnique(component, here);
+  if (const auto rules = json.find("rules"); rules != json.end()) {
+    component.rules = RulesFromJson(*rules, component, here + ".rules");
+  }
   return component;
 }
 
@@ -158,6 +314,15 @@ Json ToJson(const Catalogue& catalogue) {
     if (!component.gives.empty()) json["gives"] = component.gives;
     for (const Need& need : component.needs) {
       json["needs"].push_back(NeedToJson(need));
+    }
+    for (const Rule& rule : component.rules) {
+      json["rules"].push_back(RuleToJson(rule));
+    }
+    if (!component.reads.empty()) json["reads"] = component.reads;
+    if (!component.role.empty()) json["role"] = component.role;
+    for (const LossPlace& place : component.losses) {
+      json["losses"].push_back(
+          {{"at", place.at}, {"fields", place.fields}, {"role", place.role}});
     }
     Json parameters = Json::array();
     for (const Parameter& parameter : component.parameters) {

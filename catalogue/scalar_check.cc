@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
 
+#include "catalogue/accepted_text.h"
 #include "catalogue/findings.h"
 #include "catalogue/references.h"
+#include "expression/expression.h"
 
 namespace epochd::catalogue {
 namespace {
@@ -27,6 +30,61 @@ bool IsWhole(const Json& value) {
   return number == std::floor(number) && std::abs(number) <= kExact;
 }
 
+// Tells what `number` is not, "at least 1"; nothing: it is in the range.
+Fault BrokenBound(const Parameter& parameter, double number) {
+  const std::vector<double>& numbers = parameter.numbers;
+  if (!numbers.empty()) {
+    if (std::find(numbers.begin(), numbers.end(), number) != numbers.end()) {
+      return std::nullopt;
+    }
+    std::vector<std::string> words;
+    for (const double each : numbers) words.push_back(NumberText(each));
+    return OrList(words);
+  }
+  if (parameter.min &&
+      (number < *parameter.min ||
+       (parameter.exclusive_min && number == *parameter.min))) {
+    return (parameter.exclusive_min ? "more than " : "at least ") +
+           NumberText(*parameter.min);
+  }
+  if (parameter.max &&
+      (number > *parameter.max ||
+       (parameter.exclusive_max && number == *parameter.max))) {
+    return (parameter.exclusive_max ? "less than " : "at most ") +
+           NumberText(*parameter.max);
+  }
+  if (parameter.odd && std::fmod(number, 2) == 0) return "an odd number";
+  return std::nullopt;
+}
+
+// Text that computes, over variables where it `has_variables`.
+Fault CheckExpression(const Json& value, bool has_variables) {
+  if (value.is_number()) {
+    if (std::isfinite(value.get<double>())) return std::nullopt;
+    return "expected a finite number, got " + Quoted(value);
+  }
+  if (!value.is_string()) {
+    return std::string("expected a number or ") +
+           (has_variables ? "an expression such as sin(pi*x)"
+                          : "text such as 0.01/pi") +
+           ", got " + Quoted(value);
+  }
+  const auto& text = value.get_ref<const std::string&>();
+  if (text.starts_with("${") && text.ends_with("}")) {
+    return Quoted(value) + " was not substituted";
+  }
+  try {
+    if (has_variables) {
+      expression::Expression::Parse(text);
+    } else if (!std::isfinite(expression::EvaluateConstant(text))) {
+      return "expected a finite number, got " + Quoted(value);
+    }
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  return std::nullopt;
+}
+
 Fault CheckNumber(const Parameter& parameter, const Type& type,
                   const Json& value) {
   const bool is_int = type.kind == Type::Kind::kInt;
@@ -43,24 +101,15 @@ Fault CheckNumber(const Parameter& parameter, const Type& type,
   if (value.is_number_unsigned() &&
       value.get<uint64_t>() >
           static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
-    return "too large, got " + Quoted(value);
+    return "expected at most 9223372036854775807, got " + Quoted(value);
   }
   const double number = value.get<double>();
   if (!std::isfinite(number)) {
     return "expected a finite number, got " + Quoted(value);
   }
-  if (parameter.min &&
-      (number < *parameter.min ||
-       (parameter.exclusive_min && number == *parameter.min))) {
-    return std::string("expected ") +
-           (parameter.exclusive_min ? "more than " : "at least ") +
-           NumberText(*parameter.min) + ", got " + Quoted(value);
-  }
-  if (parameter.max && number > *parameter.max) {
-    return "expected at most " + NumberText(*parameter.max) + ", got " +
-           Quoted(value);
-  }
-  return std::nullopt;
+  const Fault bound = BrokenBound(parameter, number);
+  if (!bound) return std::nullopt;
+  return "expected " + *bound + ", got " + Quoted(value);
 }
 
 Fault CheckPath(const Json& value) {
@@ -104,6 +153,25 @@ Fault CheckParsed(const Json& value, const Parse& parse,
   return "expected " + expected + ", got " + Quoted(value);
 }
 
+Fault CheckEvery(const Parameter& parameter, const Json& value) {
+  const std::vector<std::string>& units = parameter.choices;
+  const auto is_accepted = [&units](const char* unit) {
+    return units.empty() ||
+           std::find(units.begin(), units.end(), unit) != units.end();
+  };
+  std::vector<std::string> examples;
+  if (is_accepted("epochs")) examples.emplace_back("'1 epoch'");
+  if (is_accepted("steps")) examples.emplace_back("'100 steps'");
+  if (is_accepted("time")) examples.emplace_back("a duration such as 10m");
+  const auto parse = [&](const std::string& text) {
+    const std::optional<Every> every = ParseEvery(text);
+    return every && is_accepted(every->epochs  ? "epochs"
+                                : every->steps ? "steps"
+                                               : "time");
+  };
+  return CheckParsed(value, parse, OrList(examples));
+}
+
 }  // namespace
 
 std::optional<std::string> CheckScalar(const Parameter& parameter,
@@ -121,8 +189,11 @@ std::optional<std::string> CheckScalar(const Parameter& parameter,
     case Type::Kind::kSize:
       return CheckParsed(value, ParseBytes, "a size such as 512MiB or 2GiB");
     case Type::Kind::kEvery:
-      return CheckParsed(value, ParseEvery,
-                         "'1 epoch', '100 steps' or a duration such as 10m");
+      return CheckEvery(parameter, value);
+    case Type::Kind::kConstant:
+      return CheckExpression(value, false);
+    case Type::Kind::kExpression:
+      return CheckExpression(value, true);
     default:
       return CheckText(parameter, type, value);
   }

@@ -21,6 +21,8 @@ struct Type {
     kSize,
     kEvery,
     kScore,
+    kConstant,
+    kExpression,
     kAny,
     kMap,
     kList,

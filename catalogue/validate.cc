@@ -13,6 +13,7 @@
 #include "catalogue/findings.h"
 #include "catalogue/parameters.h"
 #include "catalogue/references.h"
+#include "catalogue/rule_check.h"
 #include "catalogue/scalar_check.h"
 #include "catalogue/type.h"
 #include "catalogue/whole_check.h"
@@ -41,6 +42,13 @@ class Validator {
         experiment_(experiment),
         references_(catalogue, experiment) {}
 
+  std::vector<Violation> RunOnComponent(const std::string& kind,
+                                        const std::string& field) {
+    is_whole_ = false;
+    if (Scan()) CheckComponent(kind, experiment_, field);
+    return std::move(findings_.violations());
+  }
+
   Validated Run() {
     const std::string& root = options_.root;
     if (!experiment_.is_object()) {
@@ -55,6 +63,7 @@ class Validator {
         const WholeCheck whole(catalogue_, *component, experiment_, root);
         whole.AddDefaults(uses_);
         whole.CheckNeeds(uses_, findings_);
+        whole.CheckLosses(uses_, findings_);
         whole.CheckScores(uses_, scores_, findings_);
       }
     }
@@ -98,7 +107,8 @@ class Validator {
   // was written as `form`; nullptr: it is no component's mapping.
   void CheckParameters(const Component& component, const Json& json,
                        const std::string& field, const Form* form) {
-    const bool is_experiment = &json == &experiment_;
+    const bool is_experiment = is_whole_ && &json == &experiment_;
+    const size_t num_faults = findings_.violations().size();
     std::map<std::string, std::string> given;  // parameter -> key
     for (const auto& [key, value] : json.items()) {
       if (form != nullptr && form->IsOwnKey(key)) continue;
@@ -127,6 +137,9 @@ class Validator {
                          "missing, " + component.name + " needs it (" +
                              parameter.type + ")");
       }
+    }
+    if (findings_.violations().size() == num_faults) {
+      CheckRules(component, json, field, findings_);
     }
   }
 
@@ -169,6 +182,11 @@ class Validator {
     }
   }
 
+  void CheckReference(const std::string& name, const std::string& kind,
+                      const std::string& field) {
+    if (is_whole_) references_.Check(name, kind, field, top_, findings_);
+  }
+
   // Checks an object whose kind nothing tells: it may be of any.
   void CheckNamedObject(const Json& value, const std::string& field) {
     if (value.is_array()) {
@@ -178,7 +196,7 @@ class Validator {
       return;
     }
     if (const auto name = RefName(value)) {
-      references_.Check(*name, "", field, top_, findings_);
+      CheckReference(*name, "", field);
       return;
     }
     const std::optional<Mapping> mapping = ReadMapping(value, field);
@@ -221,10 +239,8 @@ class Validator {
         CheckSection(type.argument, value, field);
         return;
       case Type::Kind::kList:
-        CheckList(parameter, type, value, field);
-        return;
       case Type::Kind::kMap:
-        CheckMap(parameter, type, value, field);
+        CheckCollection(parameter, type, value, field);
         return;
       default:
         break;
@@ -240,7 +256,7 @@ class Validator {
 
   void CheckAny(const Json& value, const std::string& field) {
     if (const auto name = RefName(value)) {
-      references_.Check(*name, "", field, top_, findings_);
+      CheckReference(*name, "", field);
     }
     if (value.is_array()) {
       for (size_t i = 0; i < value.size(); ++i) {
@@ -250,6 +266,23 @@ class Validator {
       for (const auto& [key, child] : value.items()) {
         CheckAny(child, AppendKey(field, key));
       }
+    }
+  }
+
+  void CheckCollection(const Parameter& parameter, const Type& type,
+                       const Json& value, const std::string& field) {
+    const size_t num_faults = findings_.violations().size();
+    if (type.kind == Type::Kind::kList) {
+      CheckList(parameter, type, value, field);
+    } else {
+      CheckMap(parameter, type, value, field);
+    }
+    const bool is_innermost =
+        type.element == nullptr || (type.element->kind != Type::Kind::kList &&
+                                    type.element->kind != Type::Kind::kMap);
+    if (is_innermost && !RefName(value) &&
+        findings_.violations().size() == num_faults) {
+      CheckItems(parameter, value, field, findings_);
     }
   }
 
@@ -305,7 +338,7 @@ class Validator {
   void CheckComponent(const std::string& kind, const Json& value,
                       const std::string& field) {
     if (const auto name = RefName(value)) {
-      references_.Check(*name, kind, field, top_, findings_);
+      CheckReference(*name, kind, field);
       return;
     }
     if (value.is_string()) {
@@ -426,6 +459,8 @@ class Validator {
   const Catalogue& catalogue_;
   const ValidateOptions& options_;
   const Json& experiment_;
+  // Or it is a component alone, and what it refers to is not known.
+  bool is_whole_ = true;
   // Key of the experiment that is being checked.
   std::string top_;
   std::set<std::string> refs_;
@@ -442,6 +477,15 @@ class Validator {
 Validated Validate(const Catalogue& catalogue, const Json& experiment,
                    const ValidateOptions& options) {
   return Validator(catalogue, options, experiment).Run();
+}
+
+std::vector<Violation> ValidateComponent(const Catalogue& catalogue,
+                                         const std::string& kind,
+                                         const Json& value,
+                                         const std::string& field) {
+  ValidateOptions options;
+  options.root = field;
+  return Validator(catalogue, options, value).RunOnComponent(kind, field);
 }
 
 }  // namespace epochd::catalogue

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+#include "catalogue/accepted_text.h"
 #include "catalogue/component_form.h"
 #include "catalogue/parameters.h"
 #include "catalogue/references.h"
@@ -171,6 +172,94 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
       findings.Report(field, std::move(description));
     }
   }
+}
+
+void WholeCheck::Losses(const Json& value, const std::string& field,
+                        std::vector<Use>& losses, int depth) const {
+  // References in a circle are reported elsewhere.
+  constexpr int kDeepest = 64;
+  if (depth > kDeepest) return;
+  if (const auto name = RefName(value)) {
+    const auto found = experiment_.find(*name);
+    if (found == experiment_.end()) return;
+    return Losses(*found, AppendKey(root_, *name), losses, depth + 1);
+  }
+  if (value.is_array()) {
+    for (size_t i = 0; i < value.size(); ++i) {
+      Losses(value[i], AppendIndex(field, i), losses, depth + 1);
+    }
+    return;
+  }
+  const std::optional<Form> form = ReadForm(value);
+  if (!form || form->parameters == nullptr) return;
+  const Component* loss = catalogue_.Find("loss", form->Name());
+  if (loss == nullptr) return;
+  losses.push_back({loss, form->parameters, field});
+  const std::string below =
+      form->IsNested() ? AppendKey(field, "params") : field;
+  for (const Parameter& parameter : loss->parameters) {
+    const Json* given = FindGiven(parameter, *form->parameters);
+    if (given == nullptr || !parameter.type.ends_with("component<loss>>>") ||
+        !given->is_object()) {
+      continue;
+    }
+    const std::string map = AppendKey(below, parameter.name);
+    for (const auto& [key, inner] : given->items()) {
+      Losses(inner, AppendKey(map, key), losses, depth + 1);
+    }
+  }
+}
+
+void WholeCheck::CheckLosses(const std::vector<Use>& uses,
+                             Findings& findings) const {
+  for (const Use& use : uses) {
+    for (const LossPlace& place : use.component->losses) {
+      const bool is_own = place.at.starts_with('.');
+      const Json* value = is_own ? Find(*use.component, *use.parameters,
+                                        std::string_view(place.at).substr(1))
+                                 : Find(place.at);
+      if (value == nullptr) continue;
+      std::vector<Use> losses;
+      Losses(*value, is_own ? use.field + place.at : root_ + "." + place.at,
+             losses);
+      for (const Use& loss : losses) {
+        CheckLoss(loss, place, *use.component, findings);
+      }
+    }
+  }
+}
+
+void WholeCheck::CheckLoss(const Use& loss, const LossPlace& place,
+                           const Component& runner, Findings& findings) const {
+  const std::string& name = loss.component->name;
+  const std::string& role = loss.component->role;
+  const std::string subject = name + " is a loss of the " + role;
+  if (!role.empty() && role != place.role) {
+    findings.Report(
+        loss.field,
+        place.role.empty()
+            ? subject + " of a GAN, " + runner.name + " computes none here"
+            : subject + ", expected one of the " + place.role);
+    return;
+  }
+  std::vector<std::string> reads;
+  for (const std::string& pattern : loss.component->reads) {
+    const auto field = Filled(pattern, loss);
+    // A field that only the run tells may be the one.
+    if (!field) return;
+    reads.push_back(*field);
+  }
+  const std::vector<std::string>& fields = place.fields;
+  if (reads.empty() || fields.empty() ||
+      std::any_of(reads.begin(), reads.end(), [&fields](const auto& each) {
+        return std::find(fields.begin(), fields.end(), each) != fields.end();
+      })) {
+    return;
+  }
+  findings.Report(loss.field, name + " reads " + Joined(reads) +
+                                  ", expected a loss that reads " +
+                                  OrList(fields) + ", which " + runner.name +
+                                  " makes");
 }
 
 void WholeCheck::CheckScores(const std::vector<Use>& uses,

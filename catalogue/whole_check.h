@@ -43,6 +43,8 @@ class WholeCheck {
   // A need with a slash is a score that another component gives: a model that
   // computes its loss itself needs none beside it.
   void CheckNeeds(const std::vector<Use>& uses, Findings& findings) const;
+  // Losses where a runner computes them: what they read, and whose they are.
+  void CheckLosses(const std::vector<Use>& uses, Findings& findings) const;
   void CheckScores(const std::vector<Use>& uses,
                    const std::vector<AskedScore>& asked,
                    Findings& findings) const;
@@ -55,6 +57,12 @@ class WholeCheck {
   const Json* Find(const Component& component, const Json& parameters,
                    std::string_view field) const;
   const Json& Followed(const Json& value) const;
+  // The losses in `value`, which stands at `field`, references followed; those
+  // that a loss consists of in its place.
+  void Losses(const Json& value, const std::string& field,
+              std::vector<Use>& losses, int depth = 0) const;
+  void CheckLoss(const Use& loss, const LossPlace& place,
+                 const Component& runner, Findings& findings) const;
 
   const Catalogue& catalogue_;
   const Component& component_;

@@ -30,7 +30,7 @@ install(FILES ${PROJECT_BINARY_DIR}/cmake/epochdConfig.cmake
               ${PROJECT_BINARY_DIR}/epochdConfigVersion.cmake
         DESTINATION lib/cmake/epochd COMPONENT dev)
 install(TARGETS epochd_hooks ARCHIVE DESTINATION lib COMPONENT dev)
-foreach(folder IN ITEMS catalogue hooks worker/engine)
+foreach(folder IN ITEMS catalogue expression hooks worker/engine)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/${folder}/
           DESTINATION include/epochd/${folder} COMPONENT dev
           FILES_MATCHING PATTERN "*.h")

@@ -130,6 +130,7 @@ std::vector<catalogue::Parameter> ImageParameters() {
       {.name = "every",
        .type = "every",
        .default_value = "1 epoch",
+       .choices = {"epochs"},
        .help = "n epochs"},
       {.name = "count",
        .type = "int",
@@ -148,26 +149,22 @@ std::vector<catalogue::Parameter> ImageParameters() {
        .help = "of validation batches; not used for a GAN"},
       {.name = "range",
        .type = "list<float>",
+       .min_items = 2,
+       .max_items = 2,
+       .order = catalogue::Parameter::Order::kRising,
        .help = "values that are black and white; the least and the greatest "
                "by default"}};
 }
 
 BatchImageSaver::Options ReadImageOptions(const engine::Params& params) {
   BatchImageSaver::Options options;
-  const std::string text = params.String("every");
-  const auto every = catalogue::ParseEvery(text);
-  if (!every || !every->epochs) {
-    params.Fail("every", "\"" + text + "\"; n epochs are accepted");
-  }
+  const auto every = catalogue::ParseEvery(params.String("every"));
   options.every_epochs = *every->epochs;
   options.count = params.Int("count");
   options.columns = params.Int("columns");
   options.field = params.String("field");
   if (params.Has("range")) {
     const std::vector<double> range = params.Floats("range");
-    if (range.size() != 2 || range[0] >= range[1]) {
-      params.Fail("range", "two numbers, the lesser first, are accepted");
-    }
     options.range = std::pair(range[0], range[1]);
   }
   return options;

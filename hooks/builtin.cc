@@ -21,6 +21,7 @@
 #include "hooks/step_timer.h"
 #include "hooks/weight_averaging.h"
 
+#include "hooks/wgan_gradient_penalty.h"
 namespace epochd::hooks {
 
 std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
@@ -44,7 +45,8 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           R1GradientPenaltyEntry(),
           StepRatioEntry(),
           StepTimerEntry(),
-          SwaEntry()};
+          SwaEntry(),
+          WganGradientPenaltyEntry()};
 }
 
 }  // namespace epochd::hooks

@@ -382,9 +382,7 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
              .help = "saves that fail in a row and end the training; 0: "
                      "none do"}}},
       [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-        const std::string text = params.String("every");
-        const auto every = catalogue::ParseEvery(text);
-        if (!every) params.Fail("every", "\"" + text + "\"");
+        const auto every = catalogue::ParseEvery(params.String("every"));
         if (params.Int("keep_last") == 0) {
           params.Fail("keep_last",
                       "0 would keep nothing to go on from; 1 or more, or -1 "

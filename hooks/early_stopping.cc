@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/early_stopping.h"
 
+#include <algorithm>
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
@@ -188,19 +189,27 @@ void EarlyStopping::AttachToTraining(engine::TrainingRunner& runner) {
 
 namespace {
 
-// Refuses what the rule does not know.
-void CheckRule(const engine::Params& params, StopRule::Kind kind,
-               const std::string& name) {
-  const bool has_threshold =
-      kind == StopRule::Kind::kMmEngine || kind == StopRule::Kind::kLightning;
-  if (params.Has("stopping_threshold") && !has_threshold) {
-    params.Fail("stopping_threshold", "rule \"" + name +
-                                          "\" has none; mmengine and "
-                                          "lightning have");
+// The names of the rules that are none of `some`.
+std::vector<catalogue::Json> RulesBut(const std::vector<std::string>& some) {
+  std::vector<catalogue::Json> names;
+  for (const std::string& name : StopRule::Names()) {
+    if (std::find(some.begin(), some.end(), name) == some.end()) {
+      names.emplace_back(name);
+    }
   }
-  if (params.Has("baseline") && kind != StopRule::Kind::kKeras) {
-    params.Fail("baseline", "rule \"" + name + "\" has none; keras has");
-  }
+  return names;
+}
+
+std::vector<catalogue::Rule> StopRules() {
+  using Check = catalogue::Rule::Check;
+  return {{.check = Check::kAbsent,
+           .of = {"stopping_threshold"},
+           .when = {{"rule", RulesBut({"mmengine", "lightning"})}}},
+          {.check = Check::kAbsent,
+           .of = {"baseline"},
+           .when = {{"rule", RulesBut({"keras"})}}},
+          // experiment.monitor has its own.
+          {.check = Check::kNeeds, .of = {"mode", "metric"}}};
 }
 
 EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
@@ -208,7 +217,6 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
   const std::string name = params.String("rule");
   StopRule::Options& rule = options.rule;
   rule.kind = StopRule::KindOf(name);
-  CheckRule(params, rule.kind, name);
   rule.patience = params.Int("patience");
   rule.min_delta =
       params.OptionalFloat("min_delta").value_or(StopRule::MinDelta(rule.kind));
@@ -218,9 +226,6 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
   rule.threshold = params.OptionalFloat("stopping_threshold");
   rule.baseline = params.OptionalFloat("baseline");
   options.metric = params.OptionalString("metric").value_or("");
-  if (params.Has("mode") && options.metric.empty()) {
-    params.Fail("mode", "only with `metric`; experiment.monitor has its own");
-  }
   rule.higher_is_better = params.Has("mode")
                               ? params.String("mode") == "max"
                               : params.IsBetterHigher(options.metric);
@@ -282,6 +287,7 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                 {.name = "every",
                  .type = "every",
                  .default_value = "1 epoch",
+                 .choices = {"epochs", "steps"},
                  .help = "1 epoch, or n steps for the loss of a step"},
                 {.name = "min_epochs",
                  .type = "int",
@@ -307,7 +313,8 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                 {.name = "strict",
                  .type = "bool",
                  .default_value = false,
-                 .help = "a score that is not measured is an error"}}},
+                 .help = "a score that is not measured is an error"}},
+           .rules = StopRules()},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<EarlyStopping>(ReadStopOptions(params));
           }};

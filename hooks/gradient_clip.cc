@@ -53,9 +53,6 @@ GradientClip::Options ReadClipOptions(const engine::Params& params) {
   GradientClip::Options options{.max_norm = params.OptionalFloat("max_norm"),
                                 .max_value = params.OptionalFloat("max_value"),
                                 .norm_type = ReadNormType(params)};
-  if (options.max_norm && options.max_value) {
-    params.Fail("max_value", "not together with max_norm");
-  }
   if (!options.max_norm && !options.max_value) options.max_norm = 1.0;
   const std::string target = params.String("target");
   options.target = target == "D"   ? GradientClip::Target::kDiscriminator
@@ -92,7 +89,9 @@ engine::Entry<engine::Hook> GradientClipEntry() {
                        .default_value = "all",
                        .choices = {"all", "D", "G"},
                        .help = "side of a GAN"}},
-       .gives = {"train/grad_norm", "train/grad_norm_d", "train/grad_norm_g"}},
+       .gives = {"train/grad_norm", "train/grad_norm_d", "train/grad_norm_g"},
+       .rules = {{.check = catalogue::Rule::Check::kAtMostOne,
+                  .of = {"max_norm", "max_value"}}}},
       [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
         return std::make_shared<GradientClip>(ReadClipOptions(params));
       }};

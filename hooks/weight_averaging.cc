@@ -241,11 +241,7 @@ std::shared_ptr<engine::Hook> MakeEma(const engine::Params& params) {
 std::shared_ptr<engine::Hook> MakeSwa(const engine::Params& params) {
   WeightAveraging::Options options = ReadAveraging(params);
   options.kind = WeightAveraging::Kind::kSwa;
-  const std::string text = params.String("every");
-  const auto every = catalogue::ParseEvery(text);
-  if (!every || every->seconds) {
-    params.Fail("every", "\"" + text + "\"; n epochs or n steps are accepted");
-  }
+  const auto every = catalogue::ParseEvery(params.String("every"));
   options.at_epochs = every->epochs.has_value();
   options.interval = every->epochs.value_or(every->steps.value_or(1));
   return std::make_shared<WeightAveraging>(options);
@@ -310,6 +306,7 @@ engine::Entry<engine::Hook> SwaEntry() {
   entry.component.parameters = {{.name = "every",
                                  .type = "every",
                                  .default_value = "1 epoch",
+                                 .choices = {"epochs", "steps"},
                                  .help = "n epochs or n steps"}};
   for (Parameter& each : SharedParameters()) {
     entry.component.parameters.push_back(std::move(each));

@@ -2,10 +2,9 @@
 #include "client/epochctl/catalogue_markdown.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstdint>
 #include <vector>
 
+#include "catalogue/accepted_text.h"
 #include "catalogue/type.h"
 #include "client/job_file/job_component.h"
 
@@ -111,13 +110,11 @@ void AddComponent(const Component& component, std::string& out) {
            Escaped(AcceptedText(parameter)) + " | " +
            Escaped(Default(parameter)) + " | " + Escaped(help) + " |\n";
   }
-}
-
-std::string Bound(double value) {
-  constexpr double kExact = 1e15;
-  return value == std::floor(value) && std::abs(value) < kExact
-             ? std::to_string(static_cast<int64_t>(value))
-             : Json(value).dump();
+  for (size_t i = 0; i < component.rules.size(); ++i) {
+    out += (i == 0 ? "\nChecked: " : "; ") +
+           catalogue::RuleText(component.rules[i]);
+  }
+  if (!component.rules.empty()) out += ".\n";
 }
 
 }  // namespace
@@ -133,6 +130,9 @@ std::string AcceptedText(const Parameter& parameter) {
       case catalogue::Type::Kind::kDuration:
         text += " or " + Names(parameter.choices);
         break;
+      case catalogue::Type::Kind::kEvery:
+        text += " in " + Names(parameter.choices);
+        break;
       case catalogue::Type::Kind::kList:
         text = "list of " + Names(parameter.choices);
         break;
@@ -140,12 +140,11 @@ std::string AcceptedText(const Parameter& parameter) {
         text = "one of " + Names(parameter.choices);
     }
   }
-  if (parameter.min) {
-    text += std::string(", ") +
-            (parameter.exclusive_min ? "more than " : "at least ") +
-            Bound(*parameter.min);
+  for (const std::string& part :
+       {catalogue::RangeText(parameter), catalogue::ItemsText(parameter),
+        catalogue::OrderText(parameter)}) {
+    if (!part.empty()) text += ", " + part;
   }
-  if (parameter.max) text += ", at most " + Bound(*parameter.max);
   return text;
 }
 

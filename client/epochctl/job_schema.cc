@@ -294,7 +294,9 @@ class Writer {
         return Ref("section." + type.argument);
       case Type::Kind::kList: {
         const Json element = Of(parameter, *type.element);
-        Json list = OrSubstituted({{"type", "array"}, {"items", element}},
+        Json array = {{"type", "array"}, {"items", element}};
+        AddItems(parameter, type, "minItems", "maxItems", array);
+        Json list = OrSubstituted(std::move(array),
                                   type.element->kind == Type::Kind::kComponent);
         return parameter.scalar_ok ? AnyOf({std::move(list), element}) : list;
       }
@@ -308,6 +310,7 @@ class Writer {
         if (!parameter.choices.empty()) {
           map["propertyNames"] = {{"enum", parameter.choices}};
         }
+        AddItems(parameter, type, "minProperties", "maxProperties", map);
         return OrSubstituted(std::move(map), false);
       }
       case Type::Kind::kBool:
@@ -323,11 +326,26 @@ class Writer {
             false);
       case Type::Kind::kSize:
         return OrSubstituted(Ref("size"), false);
+      case Type::Kind::kConstant:
+      case Type::Kind::kExpression:
+        return OrSubstituted({{"type", Json::array({"number", "string"})}},
+                             false);
       case Type::Kind::kEvery:
         return OrSubstituted(Ref("every"), false);
       default:
         return TextSchema(parameter, type);
     }
+  }
+
+  // How many values the innermost list or map of a type has.
+  static void AddItems(const Parameter& parameter, const Type& type,
+                       const char* least, const char* most, Json& schema) {
+    if (type.element && (type.element->kind == Type::Kind::kList ||
+                         type.element->kind == Type::Kind::kMap)) {
+      return;
+    }
+    if (parameter.min_items) schema[least] = *parameter.min_items;
+    if (parameter.max_items) schema[most] = *parameter.max_items;
   }
 
   static Json NumberSchema(const Parameter& parameter, const Type& type) {
@@ -337,7 +355,16 @@ class Writer {
       schema[parameter.exclusive_min ? "exclusiveMinimum" : "minimum"] =
           Number(*parameter.min);
     }
-    if (parameter.max) schema["maximum"] = Number(*parameter.max);
+    if (parameter.max) {
+      schema[parameter.exclusive_max ? "exclusiveMaximum" : "maximum"] =
+          Number(*parameter.max);
+    }
+    if (!parameter.numbers.empty()) {
+      for (const double number : parameter.numbers) {
+        schema["enum"].push_back(Number(number));
+      }
+    }
+    if (parameter.odd) schema["not"] = {{"multipleOf", 2}};
     return schema;
   }
 

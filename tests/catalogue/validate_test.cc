@@ -67,7 +67,8 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
       {R"({"seed": 1.5})", "experiment.seed: expected an integer, got 1.5"},
       {R"({"seed": true})", "experiment.seed: expected an integer, got true"},
       {R"({"seed": 18446744073709551615})",
-       "experiment.seed: too large, got 18446744073709551615"},
+       "experiment.seed: expected at most 9223372036854775807, got "
+       "18446744073709551615"},
       {R"({"task": "trian"})",
        "experiment.task: unknown value \"trian\", did you mean 'train'?"},
       {R"({"task": "xyz"})",

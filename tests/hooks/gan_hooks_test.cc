@@ -5,11 +5,16 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <fstream>
+#include <string>
+#include <vector>
 
 #include "hooks/edge_enhanced_input.h"
 #include "hooks/nan_guard.h"
 #include "hooks/r1_gradient_penalty.h"
+#include "hooks/wgan_gradient_penalty.h"
 #include "tests/worker/engine/digits_run.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/loop/gan_training_runner.h"
 
 namespace epochd::hooks {
@@ -74,6 +79,56 @@ TEST(R1GradientPenaltyTest, Case143IsTheMeanSquareOfTheGradientOfScores) {
   EXPECT_DOUBLE_EQ(penalty.item<double>(), 0.5 * 20);
   penalty.backward();
   EXPECT_DOUBLE_EQ(model.weight().grad().item<double>(), 0.5 * 20);
+}
+
+at::Tensor RowsOf(const Json& rows) {
+  std::vector<double> flat;
+  for (const Json& row : rows) {
+    for (const Json& value : row) flat.push_back(value.get<double>());
+  }
+  return at::tensor(flat, at::kDouble)
+      .view({static_cast<int64_t>(rows.size()), -1});
+}
+
+TEST(WganGradientPenaltyTest, IsThatOfPyTorchAtTheSamePoints) {
+  const char* source = getenv("EPOCHD_TEST_SOURCE_DIR");
+  std::ifstream file(std::string(source != nullptr ? source : ".") +
+                     "/tests/golden/gradient_penalty.json");
+  const Json recorded = Json::parse(file);
+  LentRunner lent;
+  engine::GanTrainingRunner& runner = lent.runner();
+  WganGradientPenalty hook(recorded.at("weight"));
+  hook.AttachToGan(runner);
+  Quadratic model;
+  engine::Batch batch = {{"real", RowsOf(recorded.at("real"))},
+                         {"fake", RowsOf(recorded.at("fake"))}};
+  engine::GanContext context;
+  context.gan = &model;
+  context.entry = &batch;
+  at::manual_seed(recorded.at("seed").get<uint64_t>());
+  runner.on_post_d_forward.Fire(context);
+  ASSERT_EQ(context.d_extra_losses.size(), 1u);
+  EXPECT_EQ(context.d_extra_losses[0].first, "gradient_penalty");
+  at::Tensor penalty = context.d_extra_losses[0].second;
+  EXPECT_NEAR(penalty.item<double>(), recorded.at("penalty").get<double>(),
+              1e-12);
+  penalty.backward();
+  // The weight is a float.
+  EXPECT_NEAR(model.weight().grad().item<double>(),
+              recorded.at("derivative").get<double>(), 1e-4);
+}
+
+TEST(WganGradientPenaltyTest, NeedsFakesOfTheShapeOfRealSamples) {
+  LentRunner lent;
+  WganGradientPenalty hook(1.0);
+  hook.AttachToGan(lent.runner());
+  Quadratic model;
+  engine::Batch batch = {{"real", at::ones({2, 3})},
+                         {"fake", at::ones({2, 2})}};
+  engine::GanContext context;
+  context.gan = &model;
+  context.entry = &batch;
+  EXPECT_THROW(lent.runner().on_post_d_forward.Fire(context), engine::Error);
 }
 
 TEST(EdgeEnhancedInputTest, AddsTheLaplacianOfTheGrayImage) {

@@ -13,7 +13,8 @@ import re
 # of a path decides. A folder that is not here may not hold C++.
 MAY_INCLUDE = {
     'text': [],
-    'catalogue': ['text'],
+    'expression': [],
+    'catalogue': ['expression', 'text'],
     'program': ['text'],
     'proto/wire': ['proto', 'text'],
     'net': ['proto', 'program', 'text'],
@@ -41,7 +42,7 @@ MAY_INCLUDE = {
     'worker/process': ['worker/link'],
     'worker/agent': ['catalogue', 'net', 'program', 'proto', 'text',
                      'worker/process', 'worker/link'],
-    'worker/engine': ['catalogue'],
+    'worker/engine': ['catalogue', 'expression'],
     'worker/cuda': ['worker/engine'],
     'worker/trainer': ['catalogue', 'program', 'worker/link',
                        'worker/process/keeper', 'worker/engine',
@@ -63,10 +64,11 @@ KEPT_OUT = [
                     'worker/link', 'worker/process']),
     ('protobuf', PROTOBUF, ['worker/engine', 'worker/cuda', 'worker/trainer',
                             'hooks', 'worker/link', 'worker/process']),
-    ('Abseil', ABSL, ['catalogue', 'worker/engine', 'worker/cuda', 'hooks',
-                      'worker/process/keeper']),
-    ('LibTorch', TORCH, ['proto', 'catalogue', 'net', 'server', 'client',
-                         'worker/agent', 'worker/process', 'worker/link']),
+    ('Abseil', ABSL, ['catalogue', 'expression', 'worker/engine', 'worker/cuda',
+                      'hooks', 'worker/process/keeper']),
+    ('LibTorch', TORCH, ['proto', 'catalogue', 'expression', 'net', 'server',
+                         'client', 'worker/agent', 'worker/process',
+                         'worker/link']),
 ]
 
 # Header pattern -> the only folders that may include it.
@@ -219,6 +221,28 @@ def check_form(files):
             for number, line in enumerate(lines, 1):
                 if re.match(r'\s*using namespace ', line):
                     yield f'{path}:{number}: using namespace in a header'
+
+
+def check_components(files, job_spec):
+    """Some test names every component that docs/job-spec.md lists, under its
+    name or an alias. Sections are named by their keys."""
+    words = set()
+    for path, text in files.items():
+        if path.startswith('tests/') and not path.startswith('tests/rules/'):
+            words.update(re.findall(r'\w+', text))
+    kind = name = None
+    components = []
+    for line in job_spec.splitlines():
+        if line.startswith('## '):
+            kind = line[3:].strip()
+        elif line.startswith('### '):
+            name = line[4:].strip()
+            components.append((kind, [name]))
+        elif line.startswith('Also called ') and components:
+            components[-1][1].extend(re.findall(r'`([^`]+)`', line))
+    for kind, names in components:
+        if kind != 'section' and not words.intersection(names):
+            yield f'docs/job-spec.md:1: no test names the {kind} {names[0]}'
 
 
 def check_all(files, roots):

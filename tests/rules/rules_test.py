@@ -134,6 +134,22 @@ class GoodExamples(unittest.TestCase):
                 self.assertEqual(violations(path, text), [])
 
 
+class Components(unittest.TestCase):
+    JOB_SPEC = ('## section\n\n### Monitor\n\n## loss\n\n### L1\n\nhelp\n\n'
+                'Also called `MAE`, `l1`.\n\n### Huber\n\n## hook\n\n### EMA\n')
+
+    def test_one_that_no_test_names_is_found(self):
+        files = {'tests/a_test.cc': '"MAE" EMAHook', 'hooks/a.cc': '"EMA"',
+                 'tests/rules/rules_test.py': 'Huber'}
+        self.assertEqual(
+            list(rules.check_components(files, self.JOB_SPEC)),
+            ['docs/job-spec.md:1: no test names the loss Huber',
+             'docs/job-spec.md:1: no test names the hook EMA'])
+        files['tests/b_test.cc'] = '"Huber", "EMA"'
+        self.assertEqual(list(rules.check_components(files, self.JOB_SPEC)),
+                         [])
+
+
 class Links(unittest.TestCase):
     LDD = ('\tlinux-vdso.so.1 (0x1)\n'
            '\tlibgrpc++.so.1.51 => /usr/lib/libgrpc++.so.1.51 (0x2)\n'

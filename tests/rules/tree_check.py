@@ -40,6 +40,16 @@ def load(root):
     return files
 
 
+def job_files(root):
+    files = {}
+    for folder, _, names in os.walk(os.path.join(root, 'tests')):
+        for path in (os.path.join(folder, name) for name in names):
+            if path.endswith(('.yaml', '.json')):
+                with open(path, encoding='utf-8') as file:
+                    files[os.path.relpath(path, root)] = file.read()
+    return files
+
+
 def main():
     root = sys.argv[1]
     files = load(root)
@@ -48,6 +58,9 @@ def main():
     roots = {name for name in os.listdir(root)
              if os.path.isdir(os.path.join(root, name))}
     violations = list(rules.check_all(files, roots))
+    with open(os.path.join(root, 'docs/job-spec.md'), encoding='utf-8') as file:
+        violations += rules.check_components({**files, **job_files(root)},
+                                             file.read())
     for violation in violations:
         print(violation)
     print(f'{len(files)} files, {len(violations)} violations')

@@ -16,48 +16,48 @@ using catalogue::Parameter;
 const Parameter kField{.name = "field",
                        .type = "string",
                        .default_value = "input",
-                       .help = "Field to change."};
+                       .help = "field to change"};
 const Parameter kFields = ImageFieldParameters().back();
 const Parameter kProbability{.name = "p",
                              .type = "float",
                              .default_value = 0.5,
                              .min = 0,
                              .max = 1,
-                             .help = "How often a sample is flipped."};
+                             .help = "how often a sample is flipped"};
 const Parameter kFill{.name = "fill",
                       .type = "float",
                       .default_value = 0.0,
-                      .help = "Value outside of the image."};
+                      .help = "value outside of the image"};
 
 Component Digits() {
   return {.kind = "dataset",
           .name = "Digits",
-          .help = "Digits as CSV: grey levels, then the label.",
+          .help = "digits as CSV: grey levels, then the label",
           .parameters = {
               {.name = "file",
                .type = "path",
                .required = true,
-               .help = "CSV file, plain or gzip."},
+               .help = "CSV file, plain or gzip"},
               {.name = "split",
                .type = "string",
                .default_value = "train",
                .choices = {"train", "val", "all"},
-               .help = "Seeded, stratified part of the file."},
+               .help = "seeded, stratified part of the file"},
               {.name = "val_fraction",
                .type = "float",
                .default_value = 0.2,
                .min = 0,
                .max = 1,
-               .help = "Part of each class that is `val`."},
+               .help = "part of each class that is `val`"},
               {.name = "split_seed",
                .type = "int",
                .default_value = 0,
                .min = 0,
-               .help = "Seed of the split; the job's seed does not change it."},
+               .help = "seed of the split; the job's seed does not change it"},
               {.name = "image",
                .type = "bool",
                .default_value = false,
-               .help = "Give [1, H, W] instead of [H*W]."}}};
+               .help = "give [1, H, W] instead of [H*W]"}}};
 }
 
 std::shared_ptr<Dataset> MakeDigits(const Params& params) {
@@ -73,18 +73,18 @@ Component Idx() {
   return {.kind = "dataset",
           .name = "Idx",
           .aliases = {"MNIST"},
-          .help = "Images and labels in IDX files, as MNIST comes.",
+          .help = "images and labels in IDX files, as MNIST comes",
           .parameters = {{.name = "images",
                           .type = "path",
                           .required = true,
-                          .help = "IDX file [N, H, W], plain or gzip."},
+                          .help = "IDX file [N, H, W], plain or gzip"},
                          {.name = "labels",
                           .type = "path",
-                          .help = "IDX file [N], plain or gzip."},
+                          .help = "IDX file [N], plain or gzip"},
                          {.name = "scale",
                           .type = "bool",
                           .default_value = true,
-                          .help = "Divide grey levels by 255."}}};
+                          .help = "divide grey levels by 255"}}};
 }
 
 std::shared_ptr<Dataset> MakeIdx(const Params& params) {
@@ -94,20 +94,19 @@ std::shared_ptr<Dataset> MakeIdx(const Params& params) {
 }
 
 Component TensorFile() {
-  return {
-      .kind = "dataset",
-      .name = "TensorFile",
-      .help = "Arrays from npy, npz or safetensors files, a sample per row.",
-      .parameters = {
-          {.name = "file",
-           .type = "path",
-           .help = "safetensors or .npz file; each array is a field."},
-          {.name = "input",
-           .type = "path",
-           .help = "npy file of the field `input`."},
-          {.name = "target",
-           .type = "path",
-           .help = "npy file of the field `target`."}}};
+  return {.kind = "dataset",
+          .name = "TensorFile",
+          .help = "arrays from npy, npz or safetensors files, a sample per row",
+          .parameters = {
+              {.name = "file",
+               .type = "path",
+               .help = "safetensors or .npz file; each array is a field"},
+              {.name = "input",
+               .type = "path",
+               .help = "npy file of the field `input`"},
+              {.name = "target",
+               .type = "path",
+               .help = "npy file of the field `target`"}}};
 }
 
 std::shared_ptr<Dataset> MakeTensorFile(const Params& params) {
@@ -120,19 +119,19 @@ std::shared_ptr<Dataset> MakeTensorFile(const Params& params) {
 Component NormalizeComponent() {
   return {.kind = "transform",
           .name = "Normalize",
-          .help = "(x - mean) / std, for all values or per channel.",
+          .help = "(x - mean) / std, for all values or per channel",
           .parameters = {{.name = "mean",
                           .type = "list<float>",
                           .required = true,
                           .scalar_ok = true,
-                          .help = "One value, or one per channel."},
+                          .help = "one value, or one per channel"},
                          {.name = "std",
                           .type = "list<float>",
                           .required = true,
                           .min = 0,
                           .exclusive_min = true,
                           .scalar_ok = true,
-                          .help = "As many as mean, above 0."},
+                          .help = "as many as mean, above 0"},
                          kField}};
 }
 
@@ -150,18 +149,20 @@ std::shared_ptr<Transform> MakeFlip(const Params& params) {
 Component RandomCropComponent() {
   return {.kind = "transform",
           .name = "RandomCrop",
-          .help = "Pads, then cuts out a window at a random place.",
+          .help = "pads, then cuts out a window at a random place",
           .parameters = {{.name = "size",
                           .type = "list<int>",
                           .required = true,
                           .min = 1,
                           .scalar_ok = true,
-                          .help = "Side, or [height, width]."},
+                          .min_items = 1,
+                          .max_items = 2,
+                          .help = "side, or [height, width]"},
                          {.name = "padding",
                           .type = "int",
                           .default_value = 0,
                           .min = 0,
-                          .help = "Pixels added on each side first."},
+                          .help = "pixels added on each side first"},
                          kFill,
                          kField,
                          kFields}};
@@ -169,10 +170,6 @@ Component RandomCropComponent() {
 
 std::shared_ptr<Transform> MakeRandomCrop(const Params& params) {
   const std::vector<int64_t> size = params.Ints("size");
-  if (size.empty() || size.size() > 2) {
-    params.Fail("size", "has " + std::to_string(size.size()) +
-                            " values; 1 or 2 are needed");
-  }
   return std::make_shared<RandomCrop>(
       size.front(), size.back(), params.Int("padding"), params.Float("fill"),
       ImageFieldsOf(params));
@@ -194,23 +191,23 @@ std::vector<Entry<Transform>> BuiltinTransforms() {
   return {{NormalizeComponent(), MakeNormalize},
           {{.kind = "transform",
             .name = "RandomHorizontalFlip",
-            .help = "Mirrors images left to right.",
+            .help = "mirrors images left to right",
             .parameters = {kProbability, kField, kFields}},
            MakeFlip<false>},
           {{.kind = "transform",
             .name = "RandomVerticalFlip",
-            .help = "Mirrors images top to bottom.",
+            .help = "mirrors images top to bottom",
             .parameters = {kProbability, kField, kFields}},
            MakeFlip<true>},
           {RandomCropComponent(), MakeRandomCrop},
           {{.kind = "transform",
             .name = "RandomShift",
-            .help = "Moves images by up to some pixels each way.",
+            .help = "moves images by up to some pixels each way",
             .parameters = {{.name = "pixels",
                             .type = "int",
                             .required = true,
                             .min = 0,
-                            .help = "Most pixels along each axis."},
+                            .help = "most pixels along each axis"},
                            kFill,
                            kField,
                            kFields}},

@@ -13,6 +13,7 @@ namespace {
 using catalogue::Component;
 using catalogue::Json;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 Component Device() {
   Component device{.kind = "preprocessor",
@@ -20,14 +21,15 @@ Component Device() {
                    .aliases = {"ImgDataPreprocessor", "BaseDataPreprocessor",
                                "ClsDataPreprocessor"},
                    .help =
-                       "Makes each batch ready on the device: channel swap, "
-                       "normalization, padding, batch augments, cast."};
+                       "makes each batch ready on the device: channel swap, "
+                       "normalization, padding, batch augments, cast"};
   device.parameters = {
       {.name = "field",
        .type = "list<string>",
        .default_value = "input",
        .aliases = {"fields"},
        .scalar_ok = true,
+       .min_items = 1,
        .help = "what is made ready; the mask is of the first"},
       {.name = "bgr_to_rgb",
        .type = "bool",
@@ -78,8 +80,16 @@ Component Device() {
        .max = 1,
        .aliases = {"probs"},
        .scalar_ok = true,
-       .help = "how often each is; what is missing to 1: none is applied. All "
+       .help = "how often each is; what is missing to 1: none is applied; all "
                "alike by default"}};
+  device.rules = {{.check = Rule::Check::kTogether, .of = {"mean", "std"}},
+                  {.check = Rule::Check::kSameLength, .of = {"std", "mean"}},
+                  {.check = Rule::Check::kSumAtMost,
+                   .of = {"batch_augment_chances"},
+                   .values = {1}},
+                  {.check = Rule::Check::kSameLength,
+                   .of = {"batch_augment_chances", "batch_augments"},
+                   .when = {{.parameter = "batch_augment_chances"}}}};
   return device;
 }
 
@@ -101,12 +111,7 @@ std::shared_ptr<Preprocessor> MakeDevice(const Params& params) {
   }
   options.augments = params.MakeList<BatchAugment>("batch_augments");
   options.augment_chances = params.Floats("batch_augment_chances");
-  if (options.fields.empty()) params.Fail("field", "empty; one is needed");
-  try {
-    return std::make_shared<DevicePreprocessor>(std::move(options));
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + ": " + error.what());
-  }
+  return std::make_shared<DevicePreprocessor>(std::move(options));
 }
 
 const Parameter kInput{.name = "input",
@@ -157,17 +162,17 @@ std::vector<Entry<BatchAugment>> BuiltinBatchAugments() {
       {{.kind = "batch_augment",
         .name = "MixUp",
         .aliases = {"Mixup"},
-        .help = "Each sample is mixed with its neighbour.",
+        .help = "each sample is mixed with its neighbour",
         .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
        MakeByAlpha<MixUp>},
       {{.kind = "batch_augment",
         .name = "CutMix",
-        .help = "Each sample has a box, or a stretch, of its neighbour's.",
+        .help = "each sample has a box, or a stretch, of its neighbour's",
         .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
        MakeByAlpha<CutMix>},
       {{.kind = "batch_augment",
         .name = "Mosaic",
-        .help = "Each sample is made of a quarter of each of four.",
+        .help = "each sample is made of a quarter of each of four",
         .parameters = {{.name = "margin",
                         .type = "float",
                         .default_value = 0.25,

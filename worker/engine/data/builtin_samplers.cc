@@ -8,6 +8,7 @@ namespace {
 
 using catalogue::Component;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 const Parameter kShuffle{.name = "shuffle",
                          .type = "bool",
@@ -27,11 +28,12 @@ Component Weighted() {
   Component weighted{.kind = "sampler",
                      .name = "WeightedSampler",
                      .aliases = {"WeightedRandomSampler"},
-                     .help = "Draws samples in proportion to their weights."};
+                     .help = "draws samples in proportion to their weights"};
   weighted.parameters = {
       {.name = "weights",
        .type = "list<float>",
        .min = 0,
+       .min_items = 1,
        .help = "one per sample"},
       {.name = "weight_field",
        .type = "string",
@@ -39,6 +41,7 @@ Component Weighted() {
       {.name = "class_weights",
        .type = "list<float>",
        .min = 0,
+       .min_items = 1,
        .help = "one per class, from 0"},
       {.name = "inverse_frequency",
        .type = "bool",
@@ -54,6 +57,13 @@ Component Weighted() {
        .type = "bool",
        .default_value = true,
        .help = "a sample may come several times in an epoch"}};
+  // `inverse_frequency: false` says nothing.
+  weighted.rules = {{.check = Rule::Check::kOneOf,
+                     .of = {"weights", "weight_field", "class_weights"},
+                     .when = {{"inverse_frequency", {false}}}},
+                    {.check = Rule::Check::kAbsent,
+                     .of = {"weights", "weight_field", "class_weights"},
+                     .when = {{"inverse_frequency", {true}}}}};
   return weighted;
 }
 
@@ -63,14 +73,6 @@ std::shared_ptr<Sampler> MakeWeighted(const Params& params) {
   options.weight_field = params.OptionalString("weight_field").value_or("");
   options.class_weights = params.Floats("class_weights");
   options.inverse_frequency = params.Bool("inverse_frequency");
-  const int given = !options.weights.empty() + !options.weight_field.empty() +
-                    !options.class_weights.empty() + options.inverse_frequency;
-  if (given != 1) {
-    params.Fail("weights", std::to_string(given) +
-                               " of weights, weight_field, class_weights and "
-                               "inverse_frequency are given; exactly one is "
-                               "accepted");
-  }
   options.field = params.String("field");
   options.num_samples = params.OptionalInt("num_samples");
   options.replacement = params.Bool("replacement");
@@ -81,7 +83,7 @@ Component Balanced() {
   Component balanced{.kind = "sampler",
                      .name = "BalancedSampler",
                      .aliases = {"ClassBalancedSampler"},
-                     .help = "As many samples of each class, in each batch."};
+                     .help = "as many samples of each class, in each batch"};
   balanced.parameters = {
       kClassField,
       {.name = "per_class",
@@ -109,7 +111,7 @@ Component Bucket() {
       .kind = "sampler",
       .name = "BucketSampler",
       .aliases = {"BucketBatchSampler"},
-      .help = "Batches of samples of like lengths; with pad_batches."};
+      .help = "batches of samples of like lengths; with pad_batches"};
   bucket.parameters = {{.name = "field",
                         .type = "string",
                         .default_value = "length",
@@ -138,13 +140,13 @@ std::vector<Entry<Sampler>> BuiltinSamplers() {
   return {{{.kind = "sampler",
             .name = "DefaultSampler",
             .aliases = {"DistributedSampler"},
-            .help = "Each sample once; the same as `shuffle` of the data set.",
+            .help = "each sample once; the same as `shuffle` of the data set",
             .parameters = {kShuffle}},
            MakePlain<false>},
           {{.kind = "sampler",
             .name = "InfiniteSampler",
-            .help = "Each sample once, again and again in one epoch without "
-                    "end; the same as `endless` of the data set.",
+            .help = "each sample once, again and again in one epoch without "
+                    "end; the same as `endless` of the data set",
             .parameters = {kShuffle}},
            MakePlain<true>},
           {Weighted(), MakeWeighted},

@@ -1,84 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the operations of an expression do, to numbers and to tensors. A value
-// among tensors is a number as long as no variable is in it.
+// What the operations of an expression do to tensors. A value among them is a
+// number as long as no variable is in it.
+#include "worker/engine/expression/evaluate.h"
+
 #include <ATen/ATen.h>
 
-#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "worker/engine/core/error.h"
-#include "worker/engine/expression/expression.h"
 
 namespace epochd::engine {
 namespace {
 
 using Op = Expression::Op;
-
-double SignOf(double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : x; }
-
-double ApplyOne(Op op, double x) {
-  switch (op) {
-    case Op::kNegate:
-      return -x;
-    case Op::kSin:
-      return std::sin(x);
-    case Op::kCos:
-      return std::cos(x);
-    case Op::kTan:
-      return std::tan(x);
-    case Op::kAsin:
-      return std::asin(x);
-    case Op::kAcos:
-      return std::acos(x);
-    case Op::kAtan:
-      return std::atan(x);
-    case Op::kSinh:
-      return std::sinh(x);
-    case Op::kCosh:
-      return std::cosh(x);
-    case Op::kTanh:
-      return std::tanh(x);
-    case Op::kExp:
-      return std::exp(x);
-    case Op::kLog:
-      return std::log(x);
-    case Op::kSqrt:
-      return std::sqrt(x);
-    case Op::kAbs:
-      return std::abs(x);
-    default:
-      return SignOf(x);
-  }
-}
-
-double ApplyTwo(Op op, double a, double b) {
-  switch (op) {
-    case Op::kAdd:
-      return a + b;
-    case Op::kSubtract:
-      return a - b;
-    case Op::kMultiply:
-      return a * b;
-    case Op::kDivide:
-      return a / b;
-    case Op::kPower:
-      return std::pow(a, b);
-    case Op::kMin:
-      return std::min(a, b);
-    case Op::kMax:
-      return std::max(a, b);
-    case Op::kLess:
-      return a < b ? 1.0 : 0.0;
-    case Op::kLessEqual:
-      return a <= b ? 1.0 : 0.0;
-    case Op::kGreater:
-      return a > b ? 1.0 : 0.0;
-    default:
-      return a >= b ? 1.0 : 0.0;
-  }
-}
 
 struct Value {
   double number = 0.0;
@@ -209,51 +149,28 @@ void CheckCount(const Expression& expression, size_t given) {
 
 }  // namespace
 
-double Expression::Evaluate(std::span<const double> values) const {
-  CheckCount(*this, values.size());
-  std::vector<double> stack;
-  stack.reserve(steps_.size());
-  const auto pop = [&stack] {
-    const double top = stack.back();
-    stack.pop_back();
-    return top;
-  };
-  for (const Step& step : steps_) {
-    switch (NumOperands(step.op)) {
-      case 0:
-        stack.push_back(step.op == Op::kConstant ? step.constant
-                                                 : values[step.variable]);
-        break;
-      case 1:
-        stack.back() = ApplyOne(step.op, stack.back());
-        break;
-      case 2: {
-        const double b = pop();
-        stack.back() = ApplyTwo(step.op, stack.back(), b);
-        break;
-      }
-      default: {
-        const double otherwise = pop();
-        const double then = pop();
-        stack.back() = stack.back() != 0.0 ? then : otherwise;
-      }
-    }
+Expression ParseExpression(std::string_view text,
+                           const Expression::Constants& constants) {
+  try {
+    return Expression::Parse(text, constants);
+  } catch (const std::invalid_argument& error) {
+    throw Error(ErrorKind::kBadSpec, error.what());
   }
-  return stack.back();
 }
 
-at::Tensor Expression::Evaluate(std::span<const at::Tensor> values,
-                                const at::Tensor& like) const {
-  CheckCount(*this, values.size());
+at::Tensor Evaluate(const Expression& expression,
+                    std::span<const at::Tensor> values,
+                    const at::Tensor& like) {
+  CheckCount(expression, values.size());
   std::vector<Value> stack;
-  stack.reserve(steps_.size());
+  stack.reserve(expression.steps().size());
   const auto pop = [&stack] {
     Value top = std::move(stack.back());
     stack.pop_back();
     return top;
   };
-  for (const Step& step : steps_) {
-    switch (NumOperands(step.op)) {
+  for (const Expression::Step& step : expression.steps()) {
+    switch (Expression::NumOperands(step.op)) {
       case 0:
         stack.push_back(step.op == Op::kConstant
                             ? Value{InRangeOf(like, step.constant)}

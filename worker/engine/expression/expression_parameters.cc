@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/expression/expression_parameters.h"
 
-#include "worker/engine/core/error.h"
+#include <stdexcept>
 
 namespace epochd::engine {
 
 using catalogue::Json;
 
 catalogue::Parameter ConstantsParameter() {
-  return {.name = "parameters",
-          .type = "map<any>",
-          .help =
-              "Names for use in expressions: numbers, or text such as "
-              "`0.01/pi`."};
+  return {
+      .name = "parameters",
+      .type = "map<constant>",
+      .help =
+          "names for use in expressions: numbers, or text such as `0.01/pi`"};
 }
 
 double ReadNumber(const Params& params, const std::string& name,
                   const Json& value) {
   if (value.is_number()) return value.get<double>();
-  if (!value.is_string()) {
-    params.Fail(name, value.dump() +
-                          "; a number or text such as \"0.01/pi\" is accepted");
-  }
   try {
-    return EvaluateConstant(value.get<std::string>());
-  } catch (const Error& error) {
+    return expression::EvaluateConstant(value.get<std::string>());
+  } catch (const std::invalid_argument& error) {
     params.Fail(name, error.what());
   }
 }
@@ -43,12 +39,7 @@ Expression::Constants ReadConstants(const Params& params,
 std::vector<std::string> ReadExpressions(const Params& params,
                                          const std::string& name) {
   std::vector<std::string> texts;
-  const auto add = [&](const Json& value) {
-    if (!value.is_string() && !value.is_number()) {
-      params.Fail(name, value.dump() +
-                            "; an expression such as \"sin(pi*x)\" or a "
-                            "number is accepted");
-    }
+  const auto add = [&texts](const Json& value) {
     texts.push_back(value.is_string() ? value.get<std::string>()
                                       : value.dump());
   };

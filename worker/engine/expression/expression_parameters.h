@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "worker/engine/expression/expression.h"
+#include "worker/engine/expression/evaluate.h"
 #include "worker/engine/registry/params.h"
 
 namespace epochd::engine {

@@ -42,45 +42,50 @@ class ClassVector {
   mutable at::Tensor values_;
 };
 
-class BceWithLogitsLoss : public ElementLoss {
+// Binary cross entropy, of logits or of probabilities.
+class BinaryCrossEntropy : public ElementLoss {
  public:
-  struct Options : Common {
-    Options() { name = "bce_with_logits"; }
+  struct BceOptions : Common {
     // Weight of positive targets; empty: 1.
     std::vector<double> pos_weight;
     // Weight of each class; empty: 1. They do not change what the mean divides
     // by, as torch's `weight` does not.
     std::vector<double> class_weights;
   };
-  explicit BceWithLogitsLoss(const Options& options)
+
+ protected:
+  explicit BinaryCrossEntropy(const BceOptions& options)
       : ElementLoss(options),
         pos_weight_("pos_weight", options.pos_weight),
         class_weights_("class_weights", options.class_weights) {}
 
- private:
-  at::Tensor Elements(const at::Tensor& output,
-                      const at::Tensor& target) const override;
   const ClassVector pos_weight_;
   const ClassVector class_weights_;
 };
 
-class BceLoss : public ElementLoss {
+class BceWithLogitsLoss : public BinaryCrossEntropy {
  public:
-  struct Options : Common {
-    Options() { name = "bce"; }
-    std::vector<double> pos_weight;
-    std::vector<double> class_weights;
+  struct Options : BceOptions {
+    Options() { name = "bce_with_logits"; }
   };
-  explicit BceLoss(const Options& options)
-      : ElementLoss(options),
-        pos_weight_("pos_weight", options.pos_weight),
-        class_weights_("class_weights", options.class_weights) {}
+  explicit BceWithLogitsLoss(const Options& options)
+      : BinaryCrossEntropy(options) {}
 
  private:
   at::Tensor Elements(const at::Tensor& output,
                       const at::Tensor& target) const override;
-  const ClassVector pos_weight_;
-  const ClassVector class_weights_;
+};
+
+class BceLoss : public BinaryCrossEntropy {
+ public:
+  struct Options : BceOptions {
+    Options() { name = "bce"; }
+  };
+  explicit BceLoss(const Options& options) : BinaryCrossEntropy(options) {}
+
+ private:
+  at::Tensor Elements(const at::Tensor& output,
+                      const at::Tensor& target) const override;
 };
 
 class FocalLoss : public ElementLoss {

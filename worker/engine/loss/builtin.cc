@@ -7,7 +7,6 @@
 #include <string>
 #include <utility>
 
-#include "worker/engine/core/error.h"
 #include "worker/engine/core/parse_number.h"
 #include "worker/engine/loss/declarations.h"
 #include "worker/engine/loss/loss_schedule.h"
@@ -28,12 +27,8 @@ std::shared_ptr<Loss> MakeSchedule(const Params& params) {
     }
     schedule[*epoch] = std::move(losses);
   }
-  try {
-    return std::make_shared<LossSchedule>(params.String("name"),
-                                          std::move(schedule));
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + "." + error.what());
-  }
+  return std::make_shared<LossSchedule>(params.String("name"),
+                                        std::move(schedule));
 }
 
 Component ScheduleComponent() {
@@ -46,6 +41,7 @@ Component ScheduleComponent() {
                 .type = "map<list<component<loss>>>",
                 .required = true,
                 .scalar_ok = true,
+                .min_items = 1,
                 .help = "a loss, or several that are added up, by the epoch "
                         "(from 0) that it begins with"}},
               "loss_schedule")};

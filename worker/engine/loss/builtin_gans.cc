@@ -58,13 +58,15 @@ void AddPair(const std::string& prefix, const std::string& alias,
                       .name = prefix + "DiscriminatorLoss",
                       .aliases = {alias + "DiscriminatorLoss"},
                       .help = "discriminator's loss of " + what,
-                      .parameters = Scored(Labels(rule), name + "_d")},
+                      .parameters = Scored(Labels(rule), name + "_d"),
+                      .role = "discriminator"},
                      &MakeGanLoss<rule, GanDiscriminatorLoss>});
   entries.push_back({{.kind = "loss",
                       .name = prefix + "GeneratorLoss",
                       .aliases = {alias + "GeneratorLoss"},
                       .help = "generator's loss of " + what,
-                      .parameters = Scored(Labels(rule), name + "_g")},
+                      .parameters = Scored(Labels(rule), name + "_g"),
+                      .role = "generator"},
                      &MakeGanLoss<rule, GanGeneratorLoss>});
 }
 
@@ -76,13 +78,15 @@ std::vector<Entry<Loss>> BuiltinGanLosses() {
         .name = "RaGanDiscriminatorLoss",
         .aliases = {"RaGANDiscriminatorLoss", "RaGanDLoss"},
         .help = "discriminator's loss of a relativistic average GAN",
-        .parameters = Scored({}, "ragan_d")},
+        .parameters = Scored({}, "ragan_d"),
+        .role = "discriminator"},
        &MakeScored<RaGanDiscriminatorLoss>},
       {{.kind = "loss",
         .name = "RaGanGeneratorLoss",
         .aliases = {"RaGANGeneratorLoss", "RaGanGLoss"},
         .help = "generator's adversarial loss of a relativistic average GAN",
-        .parameters = Scored({}, "ragan_g")},
+        .parameters = Scored({}, "ragan_g"),
+        .role = "generator"},
        &MakeScored<RaGanGeneratorLoss>}};
   AddPair<GanRule::kVanilla>("Gan", "GAN", "gan",
                              "a GAN with binary cross entropy", entries);

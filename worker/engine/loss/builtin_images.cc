@@ -38,7 +38,7 @@ std::shared_ptr<Loss> MakeSsim(const Params& params) {
 std::shared_ptr<Loss> MakeMsSsim(const Params& params) {
   auto options = WeighedOptions<SsimLoss::Options>(params);
   options.ssim = ReadSsim(params);
-  options.ssim.betas = ReadBetas(params);
+  options.ssim.betas = params.Floats("betas");
   options.multi_scale = true;
   return std::make_shared<SsimLoss>(std::move(options));
 }
@@ -46,7 +46,7 @@ std::shared_ptr<Loss> MakeMsSsim(const Params& params) {
 std::shared_ptr<Loss> MakeL1Ssim(const Params& params) {
   auto options = WeighedOptions<SsimLoss::Options>(params);
   options.ssim = ReadSsim(params);
-  options.ssim.betas = ReadBetas(params);
+  options.ssim.betas = params.Floats("betas");
   options.multi_scale = params.Bool("multi_scale");
   options.alpha = params.Float("alpha");
   return std::make_shared<SsimLoss>(std::move(options));

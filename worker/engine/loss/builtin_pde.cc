@@ -3,10 +3,10 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
-#include "worker/engine/core/error.h"
 #include "worker/engine/core/point_fields.h"
 #include "worker/engine/expression/expression_parameters.h"
 #include "worker/engine/loss/declarations.h"
@@ -18,6 +18,7 @@ namespace {
 using catalogue::Component;
 using catalogue::Json;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 // Text that parses to the same number.
 std::string Number(double value) {
@@ -43,6 +44,7 @@ std::vector<Parameter> WithPoints(std::vector<Parameter> own,
        .type = "list<string>",
        .default_value = coordinates,
        .scalar_ok = true,
+       .min_items = 1,
        .help = "names of the points' columns"},
       ConstantsParameter(),
       {.name = "causal_epsilon",
@@ -60,6 +62,9 @@ std::vector<Parameter> WithPoints(std::vector<Parameter> own,
       {.name = "causal_range",
        .type = "list<float>",
        .default_value = Json::array({0.0, 1.0}),
+       .min_items = 2,
+       .max_items = 2,
+       .order = Parameter::Order::kRising,
        .help = "begin and end of time"},
       {.name = "causal_coordinate",
        .type = "string",
@@ -89,17 +94,9 @@ std::shared_ptr<Loss> Build(const Params& params, const std::string& expression,
   options.causal.slices = params.Int("causal_slices");
   options.causal.coordinate = params.String("causal_coordinate");
   const std::vector<double> range = params.Floats("causal_range");
-  if (range.size() != 2) {
-    params.Fail("causal_range", std::to_string(range.size()) +
-                                    " numbers; begin and end are accepted");
-  }
   options.causal.from = range[0];
   options.causal.to = range[1];
-  try {
-    return std::make_shared<PdeResidual>(std::move(options));
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + ": " + error.what());
-  }
+  return std::make_shared<PdeResidual>(std::move(options));
 }
 
 // ---- Any equation -----------------------------------------------------------
@@ -113,7 +110,7 @@ Component ResidualComponent() {
               "equation holds",
           .parameters = WithPoints(
               {{.name = "expression",
-                .type = "string",
+                .type = "expression",
                 .required = true,
                 .help = "over coordinates, unknowns and their derivatives: "
                         "`u_t + u*u_x - nu*u_xx`"},
@@ -121,47 +118,41 @@ Component ResidualComponent() {
                 .type = "list<string>",
                 .default_value = Json::array({"u"}),
                 .scalar_ok = true,
+                .min_items = 1,
                 .help = "names of the output's columns"}},
-              Json::array({"t", "x"}), "residual")};
+              Json::array({"t", "x"}), "residual"),
+          .rules = {
+              {.check = Rule::Check::kVariables,
+               .of = {"expression", "coordinates", "unknowns", "parameters"}}}};
 }
 
 std::shared_ptr<Loss> BuildResidual(const Params& params) {
-  return Build(params, params.String("expression"), params.Strings("unknowns"));
+  return Build(params, ReadExpressions(params, "expression").front(),
+               params.Strings("unknowns"));
 }
 
 // ---- The usual ones ---------------------------------------------------------
 
 Parameter Coefficient(const std::string& name, const std::string& help) {
-  return {.name = name, .type = "any", .default_value = 1.0, .help = help};
+  return {.name = name, .type = "constant", .default_value = 1.0, .help = help};
 }
 
 Parameter Source() {
   return {.name = "source",
-          .type = "any",
+          .type = "expression",
           .default_value = "0",
           .help = "the right side, an expression over the coordinates and u"};
 }
 
+// It parses alone: "1) * (2" is refused before.
 std::string SourceOf(const Params& params) {
-  const std::vector<std::string> source = ReadExpressions(params, "source");
-  if (source.size() != 1) params.Fail("source", "one expression is accepted");
-  // Parsed alone first: "1) * (2" shall not reach into the whole.
-  try {
-    static_cast<void>(
-        Expression::Parse(source[0], ReadConstants(params, "parameters")));
-  } catch (const Error& error) {
-    params.Fail("source", error.what());
-  }
-  return source[0] == "0" ? "" : " - (" + source[0] + ")";
+  const std::string source = ReadExpressions(params, "source").front();
+  return source == "0" ? "" : " - (" + source + ")";
 }
 
 // Coordinates without the first, which is time, when `has_time`.
 std::vector<std::string> Space(const Params& params, bool has_time) {
   std::vector<std::string> space = params.Strings("coordinates");
-  if (space.size() < (has_time ? 2u : 1u)) {
-    params.Fail("coordinates", has_time ? "time and one or more axes are needed"
-                                        : "one or more axes are needed");
-  }
   if (has_time) space.erase(space.begin());
   return space;
 }
@@ -179,11 +170,7 @@ std::string Time(const Params& params) {
 }
 
 std::shared_ptr<Loss> BuildBurgers(const Params& params) {
-  const std::vector<std::string> space = Space(params, true);
-  if (space.size() != 1) {
-    params.Fail("coordinates", "time and one axis are accepted");
-  }
-  const std::string& x = space[0];
+  const std::string x = Space(params, true).front();
   const double nu = ReadNumber(params, "viscosity", params.Raw("viscosity"));
   std::string expression = "u_" + Time(params) + " + u*u_" + x;
   if (nu != 0.0) expression += " - " + Number(nu) + "*u_" + x + x;
@@ -208,11 +195,6 @@ std::shared_ptr<Loss> BuildPoisson(const Params& params) {
 std::shared_ptr<Loss> BuildAdvection(const Params& params) {
   const std::vector<std::string> space = Space(params, true);
   const std::vector<std::string> velocity = ReadExpressions(params, "velocity");
-  if (velocity.size() != space.size()) {
-    params.Fail("velocity", std::to_string(velocity.size()) + " values for " +
-                                std::to_string(space.size()) +
-                                " axes; one for each is accepted");
-  }
   std::string expression = "u_" + Time(params);
   for (size_t i = 0; i < space.size(); ++i) {
     expression += " + (" + velocity[i] + ")*u_" + space[i];
@@ -230,15 +212,26 @@ std::shared_ptr<Loss> BuildWave(const Params& params) {
                {"u"});
 }
 
+// `least` and `most`: how many coordinates there may be.
 Component Named(const std::string& name, std::vector<std::string> aliases,
                 const std::string& help, std::vector<Parameter> parameters,
-                const Json& coordinates, const std::string& metric) {
+                const Json& coordinates, const std::string& metric, int least,
+                std::optional<int> most = {}) {
   parameters.push_back(Source());
+  parameters = WithPoints(std::move(parameters), coordinates, metric);
+  for (Parameter& each : parameters) {
+    if (each.name != "coordinates") continue;
+    each.min_items = least;
+    each.max_items = most;
+  }
   return {.kind = "loss",
           .name = name,
           .aliases = std::move(aliases),
           .help = help,
-          .parameters = WithPoints(std::move(parameters), coordinates, metric)};
+          .parameters = std::move(parameters),
+          .rules = {{.check = Rule::Check::kVariables,
+                     .of = {"source", "coordinates", "parameters"},
+                     .values = {"u"}}}};
 }
 
 }  // namespace
@@ -247,30 +240,38 @@ std::vector<Entry<Loss>> BuiltinPdeLosses() {
   const Json time_and_space = Json::array({"t", "x"});
   Parameter velocity =
       Coefficient("velocity", "a number or an expression for each axis");
+  velocity.type = "list<expression>";
+  velocity.scalar_ok = true;
+  Component advection =
+      Named("AdvectionResidual", {"TransportResidual"},
+            "u_t + velocity u_x + ... = source, along any axes behind time",
+            {std::move(velocity)}, time_and_space, "advection", 2);
+  advection.rules.push_back(
+      {.check = Rule::Check::kOneShorter, .of = {"velocity", "coordinates"}});
+  advection.rules.push_back({.check = Rule::Check::kVariables,
+                             .of = {"velocity", "coordinates", "parameters"},
+                             .values = {"u"}});
   return {
       {ResidualComponent(), &BuildResidual},
       {Named("BurgersResidual", {"burgers_1d"},
              "u_t + u u_x = viscosity u_xx + source, along one axis",
              {Coefficient("viscosity", "a number, or text such as `0.01/pi`")},
-             time_and_space, "burgers"),
+             time_and_space, "burgers", 2, 2),
        &BuildBurgers},
       {Named("HeatResidual", {"DiffusionResidual"},
              "u_t = diffusivity (u_xx + ...) + source, along any axes behind "
              "time",
              {Coefficient("diffusivity", "a number, or text")}, time_and_space,
-             "heat"),
+             "heat", 2),
        &BuildHeat},
       {Named("PoissonResidual", {}, "u_xx + u_yy + ... = source, any axes", {},
-             Json::array({"x", "y"}), "poisson"),
+             Json::array({"x", "y"}), "poisson", 1),
        &BuildPoisson},
-      {Named("AdvectionResidual", {"TransportResidual"},
-             "u_t + velocity u_x + ... = source, along any axes behind time",
-             {std::move(velocity)}, time_and_space, "advection"),
-       &BuildAdvection},
+      {std::move(advection), &BuildAdvection},
       {Named("WaveResidual", {},
              "u_tt = speed^2 (u_xx + ...) + source, along any axes behind time",
              {Coefficient("speed", "a number, or text")}, time_and_space,
-             "wave"),
+             "wave", 2),
        &BuildWave},
   };
 }

@@ -5,39 +5,17 @@
 
 #include <algorithm>
 #include <string_view>
-#include <utility>
 
+#include "expression/derivative.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loss/derivatives.h"
 
 namespace epochd::engine {
 namespace {
 
-std::string Joined(const std::vector<std::string>& names) {
-  std::string all;
-  for (const std::string& name : names) all += (all.empty() ? "" : ", ") + name;
-  return all;
-}
-
 size_t IndexOf(const std::vector<std::string>& names, std::string_view name) {
   return static_cast<size_t>(std::find(names.begin(), names.end(), name) -
                              names.begin());
-}
-
-// Splits "tx" into coordinates; false: it cannot be done.
-bool Split(std::string_view text, const std::vector<std::string>& coordinates,
-           std::vector<size_t>& found) {
-  if (text.empty()) return true;
-  if (found.size() == DerivativePlan::kMaxOrder) return false;
-  for (size_t i = 0; i < coordinates.size(); ++i) {
-    if (coordinates[i].empty() || !text.starts_with(coordinates[i])) continue;
-    found.push_back(i);
-    if (Split(text.substr(coordinates[i].size()), coordinates, found)) {
-      return true;
-    }
-    found.pop_back();
-  }
-  return false;
 }
 
 }  // namespace
@@ -57,35 +35,21 @@ DerivativePlan::Source DerivativePlan::Find(
     const std::vector<std::string>& coordinates) {
   const size_t coordinate = IndexOf(coordinates, variable);
   if (coordinate < coordinates.size()) return {.coordinate = coordinate};
-  const size_t unknown = IndexOf(unknowns, variable);
-  if (unknown < unknowns.size()) return {.node = unknown};
-  for (size_t i = 0; i < unknowns.size(); ++i) {
-    if (!variable.starts_with(unknowns[i] + "_")) continue;
-    const std::string_view suffix =
-        std::string_view(variable).substr(unknowns[i].size() + 1);
-    std::vector<size_t> by;
-    if (suffix.empty() || !Split(suffix, coordinates, by)) continue;
-    has_derivatives_ = true;
-    // The order makes no difference, so one order shares the most.
-    std::sort(by.begin(), by.end());
-    Source source{.node = i};
-    std::string name = unknowns[i];
-    for (const size_t each : by) {
-      name += " " + coordinates[each];
-      source.node = NodeOf(source.node, each, name);
-    }
-    return source;
+  const auto read = expression::ReadDerivative(variable, unknowns, coordinates);
+  if (!read) {
+    throw Error(ErrorKind::kBadSpec,
+                "expression: " + expression::UnknownVariableText(
+                                     variable, unknowns, coordinates));
   }
-  throw Error(
-      ErrorKind::kBadSpec,
-      "expression: \"" + variable + "\" is not known; the unknowns (" +
-          Joined(unknowns) + "), the coordinates (" + Joined(coordinates) +
-          "), derivatives such as " +
-          (unknowns.empty() || coordinates.empty()
-               ? std::string("u_x")
-               : unknowns[0] + "_" + coordinates.back() + coordinates.back()) +
-          " up to order " + std::to_string(kMaxOrder) +
-          ", and parameters are accepted");
+  Source source{.node = read->unknown};
+  std::string name = unknowns[read->unknown];
+  // In one order of derivatives, which shares the most.
+  for (const size_t each : read->by) {
+    has_derivatives_ = true;
+    name += " " + coordinates[each];
+    source.node = NodeOf(source.node, each, name);
+  }
+  return source;
 }
 
 size_t DerivativePlan::NodeOf(size_t base, size_t coordinate,

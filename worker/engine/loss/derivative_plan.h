@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // DerivativePlan: which derivatives the variables of an expression ask for, and
-// how to get each with few passes. A variable is a coordinate (`x`), an unknown
-// (`u`), or an unknown's derivative: `u_x`, `u_xx`, `u_tx`, letters or, where
-// coordinates have longer names, those names one after the other. `u_x` and
-// `u_t` come from one pass; `u_xx` builds on `u_x`. Immutable, any thread.
+// how to get each with few passes. Variables are named as
+// expression/derivative.h says. `u_x` and `u_t` come from one pass; `u_xx`
+// builds on `u_x`. Immutable, any thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -18,8 +17,6 @@ namespace epochd::engine {
 
 class DerivativePlan {
  public:
-  static constexpr size_t kMaxOrder = 4;
-
   // Throws Error(kBadSpec) naming a variable that is none of these, and those
   // that are.
   DerivativePlan(const std::vector<std::string>& variables,

@@ -10,14 +10,46 @@
 namespace epochd::engine {
 namespace {
 
-[[noreturn]] void FailShapes(const ComparedFields& fields,
-                             const at::Tensor& output, const at::Tensor& target,
-                             const char* accepted) {
-  std::ostringstream message;
-  message << "batch field \"" << fields.target << "\": shape " << target.sizes()
-          << " does not go with shape " << output.sizes() << " of \""
-          << fields.output << "\"; " << accepted;
-  throw Error(ErrorKind::kTraining, message.str());
+// As job files spell types.
+std::string TypeName(const at::Tensor& tensor) {
+  switch (tensor.scalar_type()) {
+    case at::kFloat:
+      return "float32";
+    case at::kDouble:
+      return "float64";
+    case at::kHalf:
+      return "float16";
+    case at::kBFloat16:
+      return "bfloat16";
+    case at::kLong:
+      return "int64";
+    case at::kInt:
+      return "int32";
+    case at::kByte:
+      return "uint8";
+    case at::kBool:
+      return "bool";
+    default:
+      return c10::toString(tensor.scalar_type());
+  }
+}
+
+[[noreturn]] void Fail(const ComparedFields& fields, const std::string& target,
+                       const std::string& output, const char* accepted) {
+  throw Error(ErrorKind::kTraining, "batch field \"" + fields.target +
+                                        "\": " + target + " does not go with " +
+                                        output + " of \"" + fields.output +
+                                        "\"; " + accepted);
+}
+
+std::string Shape(const at::Tensor& tensor) {
+  std::ostringstream text;
+  text << "shape " << tensor.sizes();
+  return text.str();
+}
+
+std::string Described(const at::Tensor& tensor) {
+  return Shape(tensor) + " (" + TypeName(tensor) + ")";
 }
 
 // Tells whether the sizes are those of `scores` without its second dimension.
@@ -40,7 +72,7 @@ ComparedTensors SameShape(const Batch& batch, const ComparedFields& fields) {
   const at::Tensor& output = batch.At(fields.output);
   const at::Tensor& target = batch.At(fields.target);
   if (output.sizes() != target.sizes()) {
-    FailShapes(fields, output, target, "both must have the same shape");
+    Fail(fields, Shape(target), Shape(output), "both must have the same shape");
   }
   ComparedTensors compared{AtLeastFloat(output), target};
   if (compared.target.scalar_type() != compared.output.scalar_type()) {
@@ -58,9 +90,9 @@ ComparedTensors ClassScores(const Batch& batch, const ComparedFields& fields) {
   }
   if (output.dim() < 2 || !at::isIntegralType(target.scalar_type(), false) ||
       !IsIndexShape(output.sizes(), target.sizes())) {
-    FailShapes(fields, output, target,
-               "class scores [B, C, ...] go with integer classes [B, ...] or "
-               "class probabilities [B, C, ...]");
+    Fail(fields, Described(target), Described(output),
+         "class scores [B, C, ...] go with integer classes [B, ...] or "
+         "class probabilities [B, C, ...]");
   }
   ComparedTensors compared{AtLeastFloat(output), target};
   if (target.scalar_type() != at::kLong) {

@@ -32,7 +32,8 @@ struct ComparedTensors {
 ComparedTensors SameShape(const Batch& batch, const ComparedFields& fields);
 
 // Class scores [B, C, ...] and either class indices [B, ...] of type int64 or
-// class probabilities [B, C, ...]. Throws Error(kTraining) naming both fields.
+// class probabilities [B, C, ...]. Throws Error(kTraining) naming both fields,
+// with their shapes and types.
 ComparedTensors ClassScores(const Batch& batch, const ComparedFields& fields);
 
 }  // namespace epochd::engine

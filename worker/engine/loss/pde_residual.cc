@@ -37,7 +37,7 @@ class NoAutocast {
 
 PdeResidual::PdeResidual(Options options)
     : options_(std::move(options)),
-      expression_(Expression::Parse(options_.expression, options_.constants)),
+      expression_(ParseExpression(options_.expression, options_.constants)),
       plan_(expression_.variables(), options_.unknowns, options_.coordinates) {
   set_weight(options_.weight);
   const CausalOptions& causal = options_.causal;
@@ -81,7 +81,8 @@ at::Tensor PdeResidual::Evaluate(const Batch& batch) const {
   }
   const std::vector<at::Tensor> variables =
       plan_.Evaluate(points, values.to(points.scalar_type()));
-  return expression_.Evaluate(variables, points.select(-1, 0)).unsqueeze(-1);
+  return engine::Evaluate(expression_, variables, points.select(-1, 0))
+      .unsqueeze(-1);
 }
 
 at::Tensor PdeResidual::CausalWeights(const at::Tensor& squares,

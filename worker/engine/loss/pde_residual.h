@@ -23,7 +23,7 @@
 #include <vector>
 
 #include "worker/engine/core/loss.h"
-#include "worker/engine/expression/expression.h"
+#include "worker/engine/expression/evaluate.h"
 #include "worker/engine/loss/derivative_plan.h"
 #include "worker/engine/loss/weighing.h"
 

@@ -19,8 +19,9 @@ std::vector<catalogue::Parameter> SsimParameters(bool multi_scale) {
        .default_value = 11,
        .min = 1,
        .max = 255,
+       .odd = true,
        .aliases = {"window_size", "kernel_size", "win_size"},
-       .help = "pixels of a window's side, odd"},
+       .help = "pixels of a window's side"},
       {.name = "sigma",
        .type = "float",
        .default_value = 1.5,
@@ -50,6 +51,10 @@ std::vector<catalogue::Parameter> SsimParameters(bool multi_scale) {
         {.name = "betas",
          .type = "list<float>",
          .default_value = {0.0448, 0.2856, 0.3001, 0.2363, 0.1333},
+         .min = 0,
+         .exclusive_min = true,
+         .min_items = 1,
+         .max_items = 16,
          .help = "powers of the scales, from the finest; as many as scales"});
   }
   return parameters;
@@ -58,30 +63,12 @@ std::vector<catalogue::Parameter> SsimParameters(bool multi_scale) {
 SsimOptions ReadSsim(const Params& params) {
   SsimOptions options;
   options.window = params.Int("window");
-  if (options.window % 2 == 0) {
-    params.Fail("window", std::to_string(options.window) +
-                              " is even; an odd number is accepted");
-  }
   options.sigma = params.Float("sigma");
   options.padding = SsimPaddingOf(params.String("padding"));
   options.data_range = params.Float("data_range");
   options.k1 = params.Float("k1");
   options.k2 = params.Float("k2");
   return options;
-}
-
-std::vector<double> ReadBetas(const Params& params) {
-  std::vector<double> betas = params.Floats("betas");
-  if (betas.empty() || betas.size() > 16) {
-    params.Fail("betas",
-                std::to_string(betas.size()) + " scales; 1 to 16 are accepted");
-  }
-  for (const double beta : betas) {
-    if (!(beta > 0)) {
-      params.Fail("betas", "numbers above 0 are accepted");
-    }
-  }
-  return betas;
 }
 
 }  // namespace epochd::engine

@@ -13,8 +13,6 @@ namespace epochd::engine {
 // With `multi_scale` also the weights of scales.
 std::vector<catalogue::Parameter> SsimParameters(bool multi_scale);
 
-// Throws Error(kBadSpec) for an even window.
 SsimOptions ReadSsim(const Params& params);
-std::vector<double> ReadBetas(const Params& params);
 
 }  // namespace epochd::engine

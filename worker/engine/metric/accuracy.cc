@@ -5,15 +5,16 @@
 #include <ATen/core/grad_mode.h>
 
 #include "worker/engine/core/error.h"
-#include "worker/engine/loss/weighing.h"
+#include "worker/engine/metric/labels.h"
 
 namespace epochd::engine {
 
 void TopKAccuracy::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  const auto [scores, given] = ClassScores(batch, options_.fields);
-  const bool has_classes = given.dim() != scores.dim();
-  const at::Tensor target = has_classes ? given : given.argmax(1);
+  const TrueClasses read = ReadTrueClasses(
+      batch, options_.fields, options_.mask, options_.ignore_index);
+  const at::Tensor& scores = read.scores;
+  const at::Tensor& target = read.target;
   at::Tensor hits;
   if (options_.k == 1) {
     hits = scores.argmax(1).eq(target);
@@ -28,18 +29,12 @@ void TopKAccuracy::Update(const Batch& batch) {
         scores.topk(options_.k, /*dim=*/1, /*largest=*/true, /*sorted=*/false));
     hits = best.eq(target.unsqueeze(1)).any(1);
   }
-  at::Tensor counts =
-      WeightsOf(batch, {.mask = options_.mask}, target.sizes(), at::kDouble);
-  if (has_classes) {
-    const at::Tensor is_class = target.ne(options_.ignore_index);
-    counts = counts.defined() ? counts * is_class : is_class;
-  }
-  if (!counts.defined()) {
+  if (!read.weights.defined()) {
     Add(hits.sum(at::kDouble), target.numel());
     return;
   }
-  Add((hits * counts).sum(at::kDouble),
-      counts.expand(target.sizes()).sum(at::kDouble));
+  Add((hits * read.weights).sum(at::kDouble),
+      read.weights.expand(target.sizes()).sum(at::kDouble));
 }
 
 }  // namespace epochd::engine

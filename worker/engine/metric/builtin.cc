@@ -65,7 +65,7 @@ std::shared_ptr<Metric> MakeSimilarity(const Params& params) {
   options.name = params.String("name");
   options.ssim = ReadSsim(params);
   options.multi_scale = multi_scale;
-  if (multi_scale) options.ssim.betas = ReadBetas(params);
+  if (multi_scale) options.ssim.betas = params.Floats("betas");
   return std::make_shared<Similarity>(std::move(options));
 }
 

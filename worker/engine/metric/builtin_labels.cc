@@ -210,9 +210,8 @@ std::vector<std::vector<double>> MatrixFrom(const Params& params) {
   };
   for (const auto& row : given) {
     rows.emplace_back();
-    if (!row.is_array() || row.size() != given.size()) fail();
+    if (row.size() != given.size()) fail();
     for (const auto& number : row) {
-      if (!number.is_number()) fail();
       rows.back().push_back(number.get<double>());
     }
   }
@@ -245,9 +244,6 @@ std::shared_ptr<Metric> MakeChallengeScore(const Params& params) {
   options.name = params.String("name");
   options.threshold = params.Float("threshold");
   std::vector<std::string> classes = params.Strings("classes");
-  if (params.Has("weights") == params.Has("weights_file")) {
-    params.Fail("weights", "either this or weights_file is accepted");
-  }
   if (params.Has("weights")) {
     options.weights = MatrixFrom(params);
     if (!classes.empty() && classes.size() != options.weights.size()) {
@@ -273,6 +269,7 @@ Entry<Metric> ChallengeEntry() {
       {.name = "weights",
        .type = "list<list<float>>",
        .help = "what each pair of a true (row) and a given class (column) "
+       .min_items = 1,
                "earns"},
       {.name = "weights_file",
        .type = "path",
@@ -290,13 +287,15 @@ Entry<Metric> ChallengeEntry() {
                "sinus rhythm, in the challenges)"},
       Threshold()};
   AddTo(parameters, LabelParameters());
-  return {{.kind = "metric",
-           .name = "ChallengeScore",
-           .aliases = {"CinCScore", "challenge_metric"},
-           .help = "score of the PhysioNet/CinC challenges of 2020 and 2021",
-           .parameters =
-               MetricParameters(std::move(parameters), "challenge_score")},
-          &MakeChallengeScore};
+  return {
+      {.kind = "metric",
+       .name = "ChallengeScore",
+       .aliases = {"CinCScore", "challenge_metric"},
+       .help = "score of the PhysioNet/CinC challenges of 2020 and 2021",
+       .parameters = MetricParameters(std::move(parameters), "challenge_score"),
+       .rules = {{.check = catalogue::Rule::Check::kOneOf,
+                  .of = {"weights", "weights_file"}}}},
+      &MakeChallengeScore};
 }
 
 }  // namespace

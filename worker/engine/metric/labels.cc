@@ -27,44 +27,99 @@ bool HasClasses(const at::Tensor& output, const at::Tensor& target,
   return output.dim() == target.dim() + 1;
 }
 
+// Of each sample [..., C] they are 0 or more and add up to 1.
+void CheckProbabilities(const at::Tensor& rows, const ComparedFields& fields) {
+  // Those of half precision, or mixed, are not exact.
+  constexpr double kRounding = 0.01;
+  const double least = rows.min().item<double>();
+  const at::Tensor sums = rows.sum(-1, /*keepdim=*/false, at::kDouble);
+  const double off = sums.sub(1).abs().max().item<double>();
+  if (least >= -kRounding && off <= kRounding) return;
+  std::ostringstream message;
+  message << "batch field \"" << fields.target << "\": numbers from " << least
+          << " to " << rows.max().item<double>() << " that add up to "
+          << sums.min().item<double>() << " to " << sums.max().item<double>()
+          << " for a sample; class probabilities, which add up to 1, or "
+             "integer classes without the second dimension are accepted";
+  throw Error(ErrorKind::kTraining, message.str());
+}
+
+void CheckClasses(const at::Tensor& classes, int64_t num_classes,
+                  const ComparedFields& fields, int64_t ignore_index) {
+  const int64_t least = classes.min().item<int64_t>();
+  const int64_t most = classes.max().item<int64_t>();
+  if (least >= 0 && most < num_classes) return;
+  throw Error(ErrorKind::kTraining,
+              "batch field \"" + fields.target + "\": class " +
+                  std::to_string(least < 0 ? least : most) + "; 0 to " +
+                  std::to_string(num_classes - 1) + " of \"" + fields.output +
+                  "\" or the ignore_index " + std::to_string(ignore_index) +
+                  " is accepted");
+}
+
+// Labels are no, yes, or a share between, where they count.
+void CheckLabels(const at::Tensor& target, const at::Tensor& counts,
+                 const ComparedFields& fields) {
+  if (target.numel() == 0) return;
+  const at::Tensor counted =
+      counts.defined() ? target.masked_fill(counts.eq(0), 0) : target;
+  const double least = counted.min().item<double>();
+  const double most = counted.max().item<double>();
+  if (least >= 0 && most <= 1) return;
+  std::ostringstream message;
+  message << "batch field \"" << fields.target << "\": numbers from " << least
+          << " to " << most
+          << " as yes-or-no labels; 0 to 1 is accepted, or integer classes "
+             "without the second dimension";
+  throw Error(ErrorKind::kTraining, message.str());
+}
+
 LabelledScores ReadClasses(const Batch& batch, const LabelOptions& options) {
-  const auto [scores, given] = ClassScores(batch, options.fields);
-  const bool is_index = given.dim() != scores.dim();
+  const TrueClasses classes = ReadTrueClasses(
+      batch, options.fields, options.mask, options.ignore_index);
   LabelledScores read;
   read.has_classes = true;
-  read.scores = InRows(scores);
-  read.target = (is_index ? given : given.argmax(1)).reshape({-1});
-  std::vector<int64_t> shape = scores.sizes().vec();
-  shape.erase(shape.begin() + 1);
-  at::Tensor counts;
-  if (is_index) counts = read.target.ne(options.ignore_index);
-  const at::Tensor mask =
-      WeightsOf(batch, {.mask = options.mask}, shape, at::kFloat);
-  if (mask.defined()) {
-    const at::Tensor flat = mask.expand(shape).reshape({-1}).ne(0);
-    counts = counts.defined() ? counts.logical_and(flat) : flat;
-  }
-  if (counts.defined() && !counts.all().item<bool>()) {
-    read.scores = read.scores.index({counts});
-    read.target = read.target.index({counts});
-  }
-  const int64_t classes = read.scores.size(1);
-  if (read.target.numel() > 0) {
-    const int64_t least = read.target.min().item<int64_t>();
-    const int64_t most = read.target.max().item<int64_t>();
-    if (least < 0 || most >= classes) {
-      throw Error(ErrorKind::kTraining,
-                  "batch field \"" + options.fields.target + "\": class " +
-                      std::to_string(least < 0 ? least : most) + "; 0 to " +
-                      std::to_string(classes - 1) + " of \"" +
-                      options.fields.output + "\" or the ignore_index " +
-                      std::to_string(options.ignore_index) + " is accepted");
+  read.scores = InRows(classes.scores);
+  read.target = classes.target.reshape({-1});
+  if (classes.weights.defined()) {
+    const at::Tensor counts =
+        classes.weights.expand(classes.target.sizes()).reshape({-1}).ne(0);
+    if (!counts.all().item<bool>()) {
+      read.scores = read.scores.index({counts});
+      read.target = read.target.index({counts});
     }
   }
   return read;
 }
 
 }  // namespace
+
+TrueClasses ReadTrueClasses(const Batch& batch, const ComparedFields& fields,
+                            const std::string& mask, int64_t ignore_index) {
+  const auto [scores, given] = ClassScores(batch, fields);
+  const bool is_index = given.dim() != scores.dim();
+  TrueClasses read;
+  read.scores = scores;
+  read.target = is_index ? given : given.argmax(1);
+  read.weights =
+      WeightsOf(batch, {.mask = mask}, read.target.sizes(), at::kDouble);
+  if (is_index) {
+    const at::Tensor is_class = read.target.ne(ignore_index).to(at::kDouble);
+    read.weights = read.weights.defined() ? read.weights * is_class : is_class;
+  }
+  // What does not count may be anything.
+  at::Tensor counted = is_index ? read.target : given.movedim(1, -1);
+  if (read.weights.defined()) {
+    counted = counted.index({read.weights.expand(read.target.sizes()).ne(0)});
+  }
+  if (counted.numel() == 0) return read;
+  if (is_index) {
+    CheckClasses(counted, scores.size(1), fields, ignore_index);
+  } else {
+    CheckProbabilities(counted, fields);
+  }
+  return read;
+}
 
 LabelOptions::Task LabelTaskOf(const std::string& name) {
   if (name == "auto") return Task::kAuto;
@@ -93,6 +148,7 @@ LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options) {
         InRows(mask.expand(scores.sizes())).ne(0).to(at::kDouble);
     read.counts = read.counts.defined() ? read.counts * rows : rows;
   }
+  CheckLabels(read.target, read.counts, options.fields);
   // Soft targets are the more likely of both.
   read.target = read.target.ge(0.5).to(at::kDouble);
   return read;

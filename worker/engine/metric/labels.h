@@ -48,14 +48,29 @@ struct LabelledScores {
   at::Tensor counts;
 };
 
-// N is samples times positions. Throws Error(kTraining) naming both fields for
-// shapes that do not go together, and for classes that are not 0 to C - 1.
+// N is samples times positions. Throws Error(kTraining) naming the fields for
+// shapes that do not go together, for classes that are not 0 to C - 1, and for
+// targets of labels that are not from 0 to 1, ignore_index or NaN.
 LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options);
 
 // [N, L] of true where a label is given to a sample: its probability is at
 // least the threshold. NaN is no.
 at::Tensor GivenLabels(const at::Tensor& scores, double threshold,
                        bool from_logits);
+
+// What ClassScores() gives, with one class for each sample: the most probable
+// of class probabilities.
+struct TrueClasses {
+  at::Tensor scores;  // [B, C, ...]
+  at::Tensor target;  // [B, ...]
+  // Double, 0 where a class does not count, broadcasts against `target`;
+  // undefined: all count.
+  at::Tensor weights;
+};
+// Throws Error(kTraining) naming the field, too, for a class that counts and is
+// none of the scores', and for numbers that are no probabilities.
+TrueClasses ReadTrueClasses(const Batch& batch, const ComparedFields& fields,
+                            const std::string& mask, int64_t ignore_index);
 
 // "0", "1", ... or the names given. Throws Error(kBadSpec) when there are not
 // as many as classes.

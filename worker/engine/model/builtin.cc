@@ -27,15 +27,6 @@ namespace {
 using catalogue::Component;
 using catalogue::Parameter;
 
-void CheckImageSize(const Params& params) {
-  const int64_t size = params.Int("size");
-  if ((size & (size - 1)) != 0) {
-    params.Fail("size", std::to_string(size) +
-                            " is no power of two; 8, 16, 32, 64, ... are "
-                            "accepted");
-  }
-}
-
 // ---- MLP
 // ---------------------------------------------------------------------
 
@@ -110,9 +101,8 @@ Component ResNetComponent() {
               {.name = "depth",
                .type = "int",
                .default_value = 18,
-               .min = 18,
-               .max = 50,
-               .help = "18, 34 or 50 layers"},
+               .numbers = {18, 34, 50},
+               .help = "layers"},
               ChannelsParameter("in_channels"),
               CountParameter("num_classes", 1000, "values of the output"),
               {.name = "small_image_stem",
@@ -128,10 +118,6 @@ std::shared_ptr<Model> BuildResNet(const Params& params) {
   ResNetOptions options;
   options.fields = FieldsFrom(params);
   options.depth = params.Int("depth");
-  if (options.depth != 18 && options.depth != 34 && options.depth != 50) {
-    params.Fail("depth", std::to_string(options.depth) +
-                             " is not known; 18, 34 and 50 are accepted");
-  }
   options.in_channels = params.Int("in_channels");
   options.num_classes = params.Int("num_classes");
   options.small_image_stem = params.Bool("small_image_stem");
@@ -145,9 +131,8 @@ Parameter ImageSize() {
   return {.name = "size",
           .type = "int",
           .default_value = 32,
-          .min = 8,
-          .max = 1024,
-          .help = "side of the images, a power of two"};
+          .numbers = {8, 16, 32, 64, 128, 256, 512, 1024},
+          .help = "side of the images"};
 }
 
 Component DcGeneratorComponent() {
@@ -178,7 +163,6 @@ Component DcGeneratorComponent() {
 }
 
 std::shared_ptr<Model> BuildDcGenerator(const Params& params) {
-  CheckImageSize(params);
   DcGeneratorOptions options;
   options.fields = FieldsFrom(params);
   options.latent = params.Int("latent");
@@ -204,7 +188,6 @@ Component DcDiscriminatorComponent() {
 }
 
 std::shared_ptr<Model> BuildDcDiscriminator(const Params& params) {
-  CheckImageSize(params);
   DcDiscriminatorOptions options;
   options.fields = FieldsFrom(params);
   options.channels = params.Int("channels");

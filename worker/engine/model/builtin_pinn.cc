@@ -5,7 +5,6 @@
 #include <string>
 #include <utility>
 
-#include "worker/engine/core/error.h"
 #include "worker/engine/model/pinn_mlp.h"
 
 namespace epochd::engine {
@@ -13,6 +12,7 @@ namespace {
 
 using catalogue::Component;
 using catalogue::Json;
+using catalogue::Rule;
 
 Component PinnComponent() {
   return {
@@ -23,94 +23,101 @@ Component PinnComponent() {
           "multi-layer perceptron over coordinates; evaluates several "
           "fields of a batch, `initial` giving `initial_output`; "
           "parameters are net.0.weight, net.2.weight, ...",
-      .parameters = {
-          {.name = "in_features",
-           .type = "int",
-           .default_value = 2,
-           .min = 1,
-           .aliases = {"input_dim"},
-           .help = "coordinates of a point"},
-          {.name = "hidden",
-           .type = "list<int>",
-           .default_value = Json::array({32, 32, 32, 32}),
-           .min = 1,
-           .aliases = {"hidden_features"},
-           .scalar_ok = true,
-           .help = "widths of the hidden layers"},
-          {.name = "out_features",
-           .type = "int",
-           .default_value = 1,
-           .min = 1,
-           .aliases = {"output_dim"},
-           .help = "unknowns"},
-          {.name = "activation",
-           .type = "string",
-           .default_value = "tanh",
-           .choices = PinnActivations(),
-           .help = "function behind each hidden layer"},
-          {.name = "initialization",
-           .type = "string",
-           .default_value = "xavier_normal",
-           .choices = {"xavier_normal", "xavier_uniform", "torch"},
-           .help = "of the weights, with biases 0; or as torch begins"},
-          {.name = "inputs",
-           .type = "list<string>",
-           .default_value = Json::array({"input"}),
-           .scalar_ok = true,
-           .help = "fields with points; those that a batch has are evaluated"},
-          {.name = "differentiable",
-           .type = "list<string>",
-           .default_value = Json::array(),
-           .scalar_ok = true,
-           .help = "those of them by which losses differentiate"},
-          {.name = "lower",
-           .type = "list<float>",
-           .default_value = Json::array(),
-           .help = "with upper: coordinates are scaled from these ranges to "
-                   "[-1, 1]"},
-          {.name = "upper",
-           .type = "list<float>",
-           .default_value = Json::array(),
-           .help = "one for each coordinate"},
-          {.name = "periods",
-           .type = "list<float>",
-           .default_value = Json::array(),
-           .min = 0,
-           .help = "one for each coordinate, 0 where there is none: the model "
-                   "then repeats exactly"},
-          {.name = "fourier_features",
-           .type = "int",
-           .default_value = 0,
-           .min = 0,
-           .help = "random frequencies, cosine and sine of each; 0: none"},
-          {.name = "fourier_scale",
-           .type = "float",
-           .default_value = 1.0,
-           .min = 0,
-           .help = "standard deviation of the frequencies, in radians per unit "
-                   "of the scaled coordinates"},
-          {.name = "fourier_seed",
-           .type = "int",
-           .default_value = 0,
-           .min = 0,
-           .help = "of the frequencies; the job's seed does not change them"},
-          {.name = "fourier_trainable",
-           .type = "bool",
-           .default_value = false,
-           .help = "train the frequencies, as PhiJAX does"},
-          {.name = "weight_factorization",
-           .type = "bool",
-           .default_value = false,
-           .help = "W = diag(g) V, g and V trained"},
-          {.name = "factorization_mean",
-           .type = "float",
-           .default_value = 0.5,
-           .help = "of log g at the start"},
-          {.name = "factorization_std",
-           .type = "float",
-           .default_value = 0.1,
-           .min = 0,
-           .help = "of log g at the start"}}};
+      .parameters =
+          {{.name = "in_features",
+            .type = "int",
+            .default_value = 2,
+            .min = 1,
+            .aliases = {"input_dim"},
+            .help = "coordinates of a point"},
+           {.name = "hidden",
+            .type = "list<int>",
+            .default_value = Json::array({32, 32, 32, 32}),
+            .min = 1,
+            .aliases = {"hidden_features"},
+            .scalar_ok = true,
+            .help = "widths of the hidden layers"},
+           {.name = "out_features",
+            .type = "int",
+            .default_value = 1,
+            .min = 1,
+            .aliases = {"output_dim"},
+            .help = "unknowns"},
+           {.name = "activation",
+            .type = "string",
+            .default_value = "tanh",
+            .choices = PinnActivations(),
+            .help = "function behind each hidden layer"},
+           {.name = "initialization",
+            .type = "string",
+            .default_value = "xavier_normal",
+            .choices = {"xavier_normal", "xavier_uniform", "torch"},
+            .help = "of the weights, with biases 0; or as torch begins"},
+           {.name = "inputs",
+            .type = "list<string>",
+            .default_value = Json::array({"input"}),
+            .scalar_ok = true,
+            .min_items = 1,
+            .help = "fields with points; those that a batch has are evaluated"},
+           {.name = "differentiable",
+            .type = "list<string>",
+            .default_value = Json::array(),
+            .scalar_ok = true,
+            .help = "those of them by which losses differentiate"},
+           {.name = "lower",
+            .type = "list<float>",
+            .default_value = Json::array(),
+            .help = "with upper: coordinates are scaled from these ranges to "
+                    "[-1, 1]"},
+           {.name = "upper",
+            .type = "list<float>",
+            .default_value = Json::array(),
+            .help = "one for each coordinate"},
+           {.name = "periods",
+            .type = "list<float>",
+            .default_value = Json::array(),
+            .min = 0,
+            .help = "one for each coordinate, 0 where there is none: the model "
+                    "then repeats exactly"},
+           {.name = "fourier_features",
+            .type = "int",
+            .default_value = 0,
+            .min = 0,
+            .help = "random frequencies, cosine and sine of each; 0: none"},
+           {.name = "fourier_scale",
+            .type = "float",
+            .default_value = 1.0,
+            .min = 0,
+            .help =
+                "standard deviation of the frequencies, in radians per unit "
+                "of the scaled coordinates"},
+           {.name = "fourier_seed",
+            .type = "int",
+            .default_value = 0,
+            .min = 0,
+            .help = "of the frequencies; the job's seed does not change them"},
+           {.name = "fourier_trainable",
+            .type = "bool",
+            .default_value = false,
+            .help = "train the frequencies, as PhiJAX does"},
+           {.name = "weight_factorization",
+            .type = "bool",
+            .default_value = false,
+            .help = "W = diag(g) V, g and V trained"},
+           {.name = "factorization_mean",
+            .type = "float",
+            .default_value = 0.5,
+            .help = "of log g at the start"},
+           {.name = "factorization_std",
+            .type = "float",
+            .default_value = 0.1,
+            .min = 0,
+            .help = "of log g at the start"}},
+      .rules = {
+          {.check = Rule::Check::kSameLength, .of = {"lower", "upper"}},
+          {.check = Rule::Check::kOneForEach, .of = {"lower", "in_features"}},
+          {.check = Rule::Check::kOneForEach, .of = {"periods", "in_features"}},
+          {.check = Rule::Check::kAmong, .of = {"differentiable", "inputs"}}}};
 }
 
 std::shared_ptr<Model> BuildPinn(const Params& params) {
@@ -135,11 +142,7 @@ std::shared_ptr<Model> BuildPinn(const Params& params) {
   options.factorized = params.Bool("weight_factorization");
   options.factor_mean = params.Float("factorization_mean");
   options.factor_std = params.Float("factorization_std");
-  try {
-    return MakePinnMlp(options);
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + "." + error.what());
-  }
+  return MakePinnMlp(options);
 }
 
 }  // namespace

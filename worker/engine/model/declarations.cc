@@ -31,6 +31,18 @@ Parameter CountWithAliases(const std::string& name, int64_t value,
   return parameter;
 }
 
+Parameter AmongNumbers(Parameter parameter, std::vector<double> numbers) {
+  parameter.min.reset();
+  parameter.max.reset();
+  parameter.numbers = std::move(numbers);
+  return parameter;
+}
+
+Parameter Odd(Parameter parameter) {
+  parameter.odd = true;
+  return parameter;
+}
+
 Parameter ChannelsParameter(const std::string& name) {
   return CountWithAliases(name, 3, "channels of the images",
                           {name == "channels" ? "in_channels" : "channels"});
@@ -40,15 +52,6 @@ std::vector<Parameter> WithFields(std::vector<Parameter> parameters) {
   parameters.push_back(TextParameter("input", "input", "field to read"));
   parameters.push_back(TextParameter("output", "output", "field to return"));
   return parameters;
-}
-
-std::shared_ptr<Model> AtPath(
-    const Params& params, const std::function<std::shared_ptr<Model>()>& make) {
-  try {
-    return make();
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + "." + error.what());
-  }
 }
 
 ModelFields FieldsFrom(const Params& params) {

@@ -4,8 +4,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -26,16 +24,16 @@ catalogue::Parameter ChannelsParameter(const std::string& name);
 catalogue::Parameter CountWithAliases(const std::string& name, int64_t value,
                                       const std::string& help,
                                       std::vector<std::string> aliases);
+// One of `numbers`.
+catalogue::Parameter AmongNumbers(catalogue::Parameter parameter,
+                                  std::vector<double> numbers);
+// Kernels have a middle.
+catalogue::Parameter Odd(catalogue::Parameter parameter);
 
 // Appends `input` and `output`, which name the fields.
 std::vector<catalogue::Parameter> WithFields(
     std::vector<catalogue::Parameter> parameters);
 // Reads them.
 ModelFields FieldsFrom(const Params& params);
-
-// What `make` returns; an Error(kBadSpec) of it, which names a parameter, gets
-// the path of the component in front.
-std::shared_ptr<Model> AtPath(
-    const Params& params, const std::function<std::shared_ptr<Model>()>& make);
 
 }  // namespace epochd::engine

@@ -243,7 +243,7 @@ Entry<Model> EcgCrnnEntry() {
                 CountParameter("width", 64,
                                "channels of the stem; the blocks have 2, 3, 4 "
                                "and 5 times as many"),
-                CountParameter("kernel", 17, "samples of a kernel, odd"),
+                Odd(CountParameter("kernel", 17, "samples of a kernel")),
                 {.name = "subsample",
                  .type = "int",
                  .default_value = 4,
@@ -297,7 +297,7 @@ Entry<Model> EcgCrnnEntry() {
             options.reduction = params.Int("reduction");
             options.pool = params.String("pool");
             options.hidden = params.Ints("hidden");
-            return AtPath(params, [&] { return MakeEcgCrnn(options); });
+            return MakeEcgCrnn(options);
           }};
 }
 

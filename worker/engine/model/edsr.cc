@@ -82,7 +82,9 @@ Entry<Model> EdsrEntry() {
                              {"num_out_ch"}),
             CountWithAliases("features", 64, "channels inside", {"num_feat"}),
             CountWithAliases("blocks", 16, "residual blocks", {"num_block"}),
-            CountWithAliases("upscale", 4, "2, 3, 4 or 8", {"scale"}),
+            AmongNumbers(
+                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
+                {2, 3, 4, 8}),
             {.name = "res_scale",
              .type = "float",
              .default_value = 1.0,
@@ -100,7 +102,11 @@ Entry<Model> EdsrEntry() {
              .aliases = {"rgb_mean"},
              .scalar_ok = true,
              .help = "taken off inside: one value, or one for each "
-                     "channel"}})},
+                     "channel"}}),
+       .rules = {{.check = catalogue::Rule::Check::kOneForEach,
+                  .of = {"mean", "in_channels"}},
+                 {.check = catalogue::Rule::Check::kOneForEach,
+                  .of = {"mean", "out_channels"}}}},
       [](const Params& params) {
         EdsrOptions options;
         options.fields = FieldsFrom(params);
@@ -112,7 +118,7 @@ Entry<Model> EdsrEntry() {
         options.res_scale = params.Float("res_scale");
         options.image_range = params.Float("image_range");
         options.mean = params.Floats("mean");
-        return AtPath(params, [&] { return MakeEdsr(options); });
+        return MakeEdsr(options);
       }};
 }
 

@@ -118,7 +118,7 @@ Entry<Model> PatchGanEntry() {
             options.features = params.Int("features");
             options.layers = params.Int("layers");
             options.norm = params.String("norm");
-            return AtPath(params, [&] { return MakePatchGan(options); });
+            return MakePatchGan(options);
           }};
 }
 

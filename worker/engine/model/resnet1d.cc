@@ -148,12 +148,13 @@ Entry<Model> ResNet1dEntry() {
                  .type = "list<int>",
                  .default_value = catalogue::Json{2, 2, 2, 2},
                  .min = 1,
+                 .min_items = 1,
                  .help = "blocks of each stage; each stage but the first "
                          "halves the samples and doubles the channels"},
                 CountParameter("width", 64, "channels of the first stage"),
-                CountParameter("kernel", 3, "samples of a kernel, odd"),
-                CountParameter("stem_kernel", 7,
-                               "samples of the first kernel, odd"),
+                Odd(CountParameter("kernel", 3, "samples of a kernel")),
+                Odd(CountParameter("stem_kernel", 7,
+                                   "samples of the first kernel")),
                 {.name = "dropout",
                  .type = "float",
                  .default_value = 0.0,
@@ -171,7 +172,7 @@ Entry<Model> ResNet1dEntry() {
             options.kernel = params.Int("kernel");
             options.stem_kernel = params.Int("stem_kernel");
             options.dropout = params.Float("dropout");
-            return AtPath(params, [&] { return MakeResNet1d(options); });
+            return MakeResNet1d(options);
           }};
 }
 

@@ -139,7 +139,9 @@ Entry<Model> RrdbNetEntry() {
             CountWithAliases("growth", 32,
                              "channels that a layer of a block adds",
                              {"num_grow_ch"}),
-            CountWithAliases("upscale", 4, "1, 2 or 4", {"scale"})})},
+            AmongNumbers(
+                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
+                {1, 2, 4})})},
       [](const Params& params) {
         RrdbNetOptions options;
         options.fields = FieldsFrom(params);
@@ -149,7 +151,7 @@ Entry<Model> RrdbNetEntry() {
         options.blocks = params.Int("blocks");
         options.growth = params.Int("growth");
         options.upscale = params.Int("upscale");
-        return AtPath(params, [&] { return MakeRrdbNet(options); });
+        return MakeRrdbNet(options);
       }};
 }
 

@@ -85,7 +85,9 @@ Entry<Model> SrResNetEntry() {
                              {"num_out_ch"}),
             CountWithAliases("features", 64, "channels inside", {"num_feat"}),
             CountWithAliases("blocks", 16, "residual blocks", {"num_block"}),
-            CountWithAliases("upscale", 4, "2, 3 or 4", {"scale"})})},
+            AmongNumbers(
+                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
+                {2, 3, 4})})},
       [](const Params& params) {
         SrResNetOptions options;
         options.fields = FieldsFrom(params);
@@ -94,7 +96,7 @@ Entry<Model> SrResNetEntry() {
         options.features = params.Int("features");
         options.blocks = params.Int("blocks");
         options.upscale = params.Int("upscale");
-        return AtPath(params, [&] { return MakeSrResNet(options); });
+        return MakeSrResNet(options);
       }};
 }
 

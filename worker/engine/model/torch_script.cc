@@ -201,46 +201,44 @@ std::shared_ptr<Model> LoadTorchScript(const TorchScriptOptions& options) {
 }
 
 Entry<Model> TorchScriptEntry() {
-  return {{.kind = "model",
-           .name = "TorchScript",
-           .help = "a module that torch.jit.save wrote. Such archives hold "
-                   "code: only workers that were started with "
-                   "--allow-torchscript run them",
-           .parameters =
-               {{.name = "file",
-                 .type = "path",
-                 .required = true,
-                 .help = "the archive"},
-                {.name = "inputs",
-                 .type = "list<string>",
-                 .default_value = catalogue::Json{"input"},
-                 .aliases = {"input"},
-                 .scalar_ok = true,
-                 .help = "fields that its forward method takes, in order"},
-                {.name = "outputs",
-                 .type = "list<string>",
-                 .default_value = catalogue::Json{"output"},
-                 .aliases = {"output"},
-                 .scalar_ok = true,
-                 .help = "fields that it returns: a tensor, a tuple or list of "
-                         "as many, or a dictionary with these keys"}}},
-          [](const Params& params) {
-            if (!params.AllowsTorchScript()) {
-              throw Error(ErrorKind::kBadSpec,
-                          params.path() +
-                              ": a TorchScript archive holds code, which this "
-                              "worker does not run; one started with "
-                              "--allow-torchscript does");
-            }
-            TorchScriptOptions options;
-            options.file = params.String("file");
-            options.inputs = params.Strings("inputs");
-            options.outputs = params.Strings("outputs");
-            if (options.outputs.empty()) {
-              params.Fail("outputs", "empty; one field or more is accepted");
-            }
-            return AtPath(params, [&] { return LoadTorchScript(options); });
-          }};
+  return {
+      {.kind = "model",
+       .name = "TorchScript",
+       .help =
+           "a module that torch.jit.save wrote; such archives hold code: only "
+           "workers that were started with --allow-torchscript run them",
+       .parameters =
+           {{.name = "file",
+             .type = "path",
+             .required = true,
+             .help = "the archive"},
+            {.name = "inputs",
+             .type = "list<string>",
+             .default_value = catalogue::Json{"input"},
+             .aliases = {"input"},
+             .scalar_ok = true,
+             .help = "fields that its forward method takes, in order"},
+            {.name = "outputs",
+             .type = "list<string>",
+             .default_value = catalogue::Json{"output"},
+             .aliases = {"output"},
+             .scalar_ok = true,
+             .min_items = 1,
+             .help = "fields that it returns: a tensor, a tuple or list of "
+                     "as many, or a dictionary with these keys"}}},
+      [](const Params& params) {
+        if (!params.AllowsTorchScript()) {
+          throw Error(ErrorKind::kBadSpec,
+                      "a TorchScript archive holds code, which this "
+                      "worker does not run; one started with "
+                      "--allow-torchscript does");
+        }
+        TorchScriptOptions options;
+        options.file = params.String("file");
+        options.inputs = params.Strings("inputs");
+        options.outputs = params.Strings("outputs");
+        return LoadTorchScript(options);
+      }};
 }
 
 }  // namespace epochd::engine

@@ -117,7 +117,7 @@ Entry<Model> UNetEntry() {
             options.out_channels = params.Int("out_channels");
             options.features = params.Int("features");
             options.activation = params.String("activation");
-            return AtPath(params, [&] { return MakeUNet(options); });
+            return MakeUNet(options);
           }};
 }
 

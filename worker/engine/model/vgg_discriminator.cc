@@ -102,15 +102,16 @@ Entry<Model> VggDiscriminatorEntry() {
                              {"channels", "num_in_ch"}),
             CountWithAliases("features", 64, "channels behind the first layer",
                              {"num_feat"}),
-            CountWithAliases("size", 128, "32, 64, 128 or 256",
-                             {"input_size"})})},
+            AmongNumbers(CountWithAliases("size", 128, "sides of the images",
+                                          {"input_size"}),
+                         {32, 64, 128, 256})})},
       [](const Params& params) {
         VggDiscriminatorOptions options;
         options.fields = FieldsFrom(params);
         options.in_channels = params.Int("in_channels");
         options.features = params.Int("features");
         options.size = params.Int("size");
-        return AtPath(params, [&] { return MakeVggDiscriminator(options); });
+        return MakeVggDiscriminator(options);
       }};
 }
 

@@ -203,7 +203,11 @@ Entry<Model> VitEntry() {
              .min = 0,
              .max = 1,
              .help = "probability of dropping a value"},
-            CountParameter("num_classes", 10, "values of the output")})},
+            CountParameter("num_classes", 10, "values of the output")}),
+       .rules = {{.check = catalogue::Rule::Check::kDivides,
+                  .of = {"patch_size", "image_size"}},
+                 {.check = catalogue::Rule::Check::kDivides,
+                  .of = {"heads", "hidden"}}}},
       [](const Params& params) {
         VitOptions options;
         options.fields = FieldsFrom(params);
@@ -216,7 +220,7 @@ Entry<Model> VitEntry() {
         options.mlp = params.Int("mlp");
         options.dropout = params.Float("dropout");
         options.num_classes = params.Int("num_classes");
-        return AtPath(params, [&] { return MakeVit(options); });
+        return MakeVit(options);
       }};
 }
 

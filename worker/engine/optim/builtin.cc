@@ -5,7 +5,6 @@
 #include <tuple>
 #include <utility>
 
-#include "worker/engine/core/error.h"
 #include "worker/engine/optim/adagrad.h"
 #include "worker/engine/optim/adam.h"
 #include "worker/engine/optim/adamax.h"
@@ -25,9 +24,6 @@ using Made = std::unique_ptr<Optimizer>;
 
 std::pair<double, double> ReadBetas(const Params& params) {
   const std::vector<double> betas = params.Floats("betas");
-  if (betas.size() != 2 || betas[0] >= 1.0 || betas[1] >= 1.0) {
-    params.Fail("betas", "two numbers from 0 to below 1 are accepted");
-  }
   return {betas[0], betas[1]};
 }
 
@@ -50,11 +46,6 @@ Made MakeSgd(const Params& params, const ParameterGroups& groups) {
   options.momentum = params.Float("momentum");
   options.dampening = params.Float("dampening");
   options.nesterov = params.Bool("nesterov");
-  if (options.nesterov && (options.momentum <= 0 || options.dampening != 0)) {
-    params.Fail("nesterov",
-                "true without momentum or with dampening; a momentum above 0 "
-                "and a dampening of 0 are accepted with it");
-  }
   return std::make_unique<Sgd>(groups, options);
 }
 
@@ -142,14 +133,7 @@ std::unique_ptr<Optimizer> MakeOptimizer(
     base.weight_decay = params.Float("weight_decay");
   }
   const std::vector<GroupRule> rules = ReadGroupRules(params);
-  try {
-    return entry.make(params, MakeGroups(parameters, rules, base));
-  } catch (const Error& error) {
-    // Messages of the groups do not know where they stand.
-    const std::string problem = error.what();
-    if (problem.starts_with(params.path())) throw;
-    throw Error(error.kind(), params.path() + ": " + problem);
-  }
+  return entry.make(params, MakeGroups(parameters, rules, base));
 }
 
 }  // namespace epochd::engine

@@ -37,6 +37,9 @@ Parameter Betas(double second, const std::string& help) {
           .default_value = Json::array({0.9, second}),
           .min = 0,
           .max = 1,
+          .exclusive_max = true,
+          .min_items = 2,
+          .max_items = 2,
           .help = help};
 }
 
@@ -85,12 +88,22 @@ Component Describe(const std::string& name, std::vector<std::string> aliases,
 }  // namespace
 
 Component SgdComponent() {
-  return Describe(
+  Component component = Describe(
       "SGD", {"sgd"}, "stochastic gradient descent",
       {Rate(1e-3), Number("momentum", 0.0, "share of the last step"),
        Number("dampening", 0.0, "share of the gradient left out"), Decay(),
        Flag("nesterov", "look ahead; needs momentum, no dampening"),
        Maximize()});
+  using Check = catalogue::Rule::Check;
+  component.rules = {{.check = Check::kIs,
+                      .of = {"nesterov"},
+                      .values = {false},
+                      .when = {{"momentum", {0}}}},
+                     {.check = Check::kIs,
+                      .of = {"dampening"},
+                      .values = {0},
+                      .when = {{"nesterov", {true}}}}};
+  return component;
 }
 
 Component AdamComponent() {

@@ -12,6 +12,23 @@ namespace {
 }
 
 }  // namespace
+// `problem` of the component at `path`, behind that path, unless a path below
+// `root` is there already: that of a part of it. A problem that begins with a
+// parameter, `upscale: 5`, says which of them it is of.
+std::string WithPath(const std::string& root, const std::string& path,
+                     const std::string& problem) {
+  if (problem.starts_with(root + ".") || problem.starts_with(root + "[") ||
+      problem.starts_with(path)) {
+    return problem;
+  }
+  const size_t word = problem.find_first_not_of(
+      "abcdefghijklmnopqrstuvwxyz_"
+      "0123456789");
+  const bool has_parameter = word != 0 && word != std::string::npos &&
+                             (problem[word] == ':' || problem[word] == '[');
+  return path + (has_parameter ? "." : ": ") + problem;
+}
+
 
 std::string ReferenceName(const catalogue::Json& value) {
   if (!value.is_string()) return "";
@@ -78,9 +95,28 @@ std::shared_ptr<void> BuildScope::Make(std::type_index type,
 std::shared_ptr<void> BuildScope::Build(std::type_index type,
                                         const catalogue::Json& value,
                                         const std::string& path) {
-  Resolved resolved = Resolve(registry_.KindOf(type), value, path);
+  const std::string& kind = registry_.KindOf(type);
+  Resolved resolved = Resolve(kind, value, path);
+  CheckDeclared(kind, value, path);
   const Params params(resolved.values, path, *this);
-  return registry_.MakerOf(*resolved.component)(params);
+  try {
+    return registry_.MakerOf(*resolved.component)(params);
+  } catch (const Error& error) {
+    throw Error(error.kind(), WithPath(root_, path, error.what()));
+  }
+// Builders take their component's declaration for granted.
+void BuildScope::CheckDeclared(const std::string& kind,
+                               const catalogue::Json& value,
+                               const std::string& path) const {
+  std::string problems;
+  for (const catalogue::Violation& each :
+       catalogue::ValidateComponent(registry_.catalogue(), kind, value, path)) {
+    problems +=
+        (problems.empty() ? "" : "\n") + each.field + ": " + each.description;
+  }
+  if (!problems.empty()) throw Error(ErrorKind::kBadSpec, problems);
+}
+
 }
 
 const catalogue::Json& BuildScope::FollowList(const catalogue::Json& value,

@@ -107,6 +107,9 @@ class BuildScope {
   const catalogue::Json& experiment_;
   const std::string root_;
   std::unordered_map<std::string, Named> named_;
+  void CheckDeclared(const std::string& kind, const catalogue::Json& value,
+                     const std::string& path) const;
+
   std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
   OptimizerWrap optimizer_wrap_;
   NoticeFunction notices_;

@@ -81,6 +81,14 @@ std::vector<catalogue::Parameter> LoaderParameters() {
   };
 }
 
+std::vector<catalogue::Rule> LoaderRules() {
+  // A sampler says the order.
+  return {{.check = catalogue::Rule::Check::kIs,
+           .of = {"shuffle"},
+           .values = {false},
+           .when = {{.parameter = "sampler"}}}};
+}
+
 catalogue::Component PadBatchesSection() {
   catalogue::Component section{
       .kind = "section",
@@ -127,12 +135,8 @@ LoaderOptions ReadLoaderOptions(const Params& params) {
   options.prefetch = static_cast<int>(params.Int("prefetch"));
   options.drop_last = params.Bool("drop_last");
   options.sampler = params.Make<Sampler>("sampler");
-  if (options.sampler && options.shuffle) {
-    params.Fail("shuffle", "true, beside a sampler, which says the order");
-  }
-  const auto bytes = catalogue::ParseBytes(params.String("prefetch_bytes"));
-  if (!bytes) params.Fail("prefetch_bytes", "no size, such as 512MiB");
-  options.prefetch_bytes = *bytes;
+  options.prefetch_bytes =
+      catalogue::ParseBytes(params.String("prefetch_bytes")).value();
   options.policy.skip = params.String("on_error") == "skip";
   options.max_skipped = params.Int("max_skipped");
   options.pin_memory = params.Bool("pin_memory");

@@ -13,6 +13,8 @@
 namespace epochd::engine {
 
 std::vector<catalogue::Parameter> LoaderParameters();
+// What they must fulfil together.
+std::vector<catalogue::Rule> LoaderRules();
 // `pad_batches` of the loader: "PadBatches", of kind "section".
 catalogue::Component PadBatchesSection();
 
@@ -21,7 +23,6 @@ std::shared_ptr<Dataset> WithTransforms(std::shared_ptr<Dataset> dataset,
                                         const Params& params);
 
 // Reads them; seed, rank, world size and what training needs are the caller's.
-// Throws Error(kBadSpec) where they contradict each other.
 LoaderOptions ReadLoaderOptions(const Params& params);
 
 }  // namespace epochd::engine

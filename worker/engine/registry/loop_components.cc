@@ -39,7 +39,11 @@ Parameter PostprocessorParameter() {
 // How gradients become a step.
 std::vector<Parameter> UpdateParameters() {
   return {{.name = "grad_scaler",
-           .type = "map",
+           .type = "map<float>",
+           .min = 0,
+           .exclusive_min = true,
+           .choices = {"init_scale", "growth_factor", "backoff_factor",
+                       "growth_interval"},
            .help = "of fp16: {init_scale: 65536, growth_factor: 2, "
                    "backoff_factor: 0.5, growth_interval: 2000}"},
           {.name = "non_finite_gradients",
@@ -84,27 +88,16 @@ GradScaler::Options ReadScaler(const Params& params) {
   GradScaler::Options options;
   const Json& given = params.Raw("grad_scaler");
   if (given.is_null()) return options;
-  for (const auto& [key, value] : given.items()) {
-    const bool is_interval = key == "growth_interval";
-    if (!value.is_number() || value <= 0 ||
-        (is_interval && !value.is_number_integer())) {
-      params.Fail("grad_scaler",
-                  key + ": " + value.dump() + "; a number above 0 is accepted");
+  options.init_scale = given.value("init_scale", options.init_scale);
+  options.growth_factor = given.value("growth_factor", options.growth_factor);
+  options.backoff_factor =
+      given.value("backoff_factor", options.backoff_factor);
+  if (const auto found = given.find("growth_interval"); found != given.end()) {
+    if (!found->is_number_integer()) {
+      params.Fail("grad_scaler", "growth_interval: " + found->dump() +
+                                     "; a whole number is accepted");
     }
-    if (key == "init_scale") {
-      options.init_scale = value;
-    } else if (key == "growth_factor") {
-      options.growth_factor = value;
-    } else if (key == "backoff_factor") {
-      options.backoff_factor = value;
-    } else if (is_interval) {
-      options.growth_interval = value;
-    } else {
-      params.Fail("grad_scaler",
-                  "\"" + key +
-                      "\" is not known; init_scale, growth_factor, "
-                      "backoff_factor and growth_interval are accepted");
-    }
+    options.growth_interval = found->get<int64_t>();
   }
   return options;
 }
@@ -222,6 +215,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
   }
   // Those of the validation that follows too: its runner is seldom named.
   training.gives = {"train/loss", "val/loss", "test/loss"};
+  training.losses = {{.at = "loss"}, {.at = "trainer.training_criterion"}};
   training.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
       // Or a model with a training step of its own, which gives its loss.
@@ -270,6 +264,17 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
     gan.parameters.push_back(std::move(parameter));
   }
   gan.gives = {"train/d_loss", "train/g_loss", "val/loss", "test/loss"};
+  gan.losses = {{.at = ".d_loss",
+                 .fields = {"score_real", "score_fake"},
+                 .role = "discriminator"},
+                {.at = ".g_loss",
+                 .fields = {"score_fake", "score_real", "fake"},
+                 .role = "generator"},
+                // Beside g_loss, and in validation.
+                {.at = "loss", .fields = {"fake"}},
+                {.at = "trainer.training_criterion", .fields = {"fake"}},
+                {.at = "val_loss", .fields = {"fake"}},
+                {.at = "trainer.validation_criterion", .fields = {"fake"}}};
   gan.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
       {.any_of = {"optimizers.generator", ".generator_optimizer"},

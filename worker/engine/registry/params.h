@@ -3,7 +3,8 @@
 // Params: typed access to one component's parameters while it is built. They
 // were validated against the declaration and completed with its defaults, so a
 // getter throws Error(kBadSpec, "<path>: ...") only for what the declaration
-// cannot say. Lives during a build call only.
+// cannot say. What else a builder throws gets the path of its component in
+// front (build_scope.cc). Lives during a build call only.
 #pragma once
 
 #include <memory>

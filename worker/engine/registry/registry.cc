@@ -20,6 +20,29 @@ std::vector<std::string> GivenScores(const catalogue::Component& component) {
   return scores;
 }
 
+// The loader's keys, but those of transforms, which each data set may have.
+std::vector<catalogue::Json> LoaderKeys() {
+  std::vector<catalogue::Json> keys;
+  for (const catalogue::Parameter& parameter : LoaderParameters()) {
+    if (parameter.name == "transforms") continue;
+    keys.emplace_back(parameter.name);
+    for (const std::string& alias : parameter.aliases) keys.emplace_back(alias);
+  }
+  return keys;
+}
+
+// What a loss that does not say so reads of a batch: what these parameters
+// name.
+std::vector<std::string> FieldsOf(const catalogue::Component& loss) {
+  std::vector<std::string> fields;
+  for (const char* name : {"output", "target", "real", "fake"}) {
+    if (catalogue::FindParameter(loss, name) != nullptr) {
+      fields.push_back("{" + std::string(name) + "}");
+    }
+  }
+  return fields;
+}
+
 }  // namespace
 
 void Registry::Declare(catalogue::Component component) {
@@ -43,6 +66,23 @@ void Registry::Declare(catalogue::Component component) {
         component.parameters.push_back(std::move(parameter));
       }
     }
+  }
+  if (component.kind == "dataset") {
+    for (catalogue::Rule& rule : LoaderRules()) {
+      component.rules.push_back(std::move(rule));
+    }
+    // What is loaded is the data set around others.
+    for (const catalogue::Parameter& parameter : component.parameters) {
+      if (parameter.type.find("component<dataset>") == std::string::npos) {
+        continue;
+      }
+      component.rules.push_back({.check = catalogue::Rule::Check::kAbsent,
+                                 .of = {parameter.name},
+                                 .values = LoaderKeys()});
+    }
+  }
+  if (component.kind == "loss" && component.reads.empty()) {
+    component.reads = FieldsOf(component);
   }
   if (component.kind == "model") {
     for (catalogue::Parameter& parameter : ModelParameters()) {

@@ -28,11 +28,6 @@ std::optional<int64_t> ReadTotal(const Params& params,
                                  const ScheduleOptions& options) {
   constexpr int64_t kTorchDefault = 5;
   if (params.Has("total_iters")) {
-    if (params.Has("rule") && params.String("rule") == "mmengine") {
-      params.Fail("total_iters",
-                  "given with rule: mmengine, where the window says it; begin "
-                  "and end are accepted");
-    }
     return params.Int("total_iters");
   }
   const std::string rule = params.Has("rule")        ? params.String("rule")
@@ -43,9 +38,6 @@ std::optional<int64_t> ReadTotal(const Params& params,
 }
 
 CosineAnnealingScheduler::Least ReadLeast(const Params& params) {
-  if (params.Has("eta_min") && params.Has("eta_min_ratio")) {
-    params.Fail("eta_min_ratio", "given beside eta_min; keep one");
-  }
   CosineAnnealingScheduler::Least least;
   if (params.Has("eta_min")) least.value = params.Float("eta_min");
   least.ratio = params.OptionalFloat("eta_min_ratio");
@@ -56,14 +48,6 @@ std::optional<bool> OptionalFlag(const Params& params,
                                  const std::string& name) {
   if (!params.Has(name)) return std::nullopt;
   return params.Bool(name);
-}
-
-void NeedLr(const Params& params, const ScheduleOptions& options) {
-  if (options.setting != Setting::kLr) {
-    params.Fail("setting",
-                "momentum, and it changes the learning rate first; "
-                "lr is accepted");
-  }
 }
 
 template <Setting setting>
@@ -127,11 +111,6 @@ template <Setting setting>
 Made MakeCosineRestart(const Params& params) {
   std::vector<int64_t> periods = params.Ints("periods");
   std::vector<double> weights = params.Floats("restart_weights");
-  if (periods.size() != weights.size()) {
-    params.Fail("restart_weights", std::to_string(weights.size()) + " for " +
-                                       std::to_string(periods.size()) +
-                                       " periods; one for each is accepted");
-  }
   return std::make_shared<CosineRestartScheduler>(
       std::move(periods), std::move(weights), ReadLeast(params),
       ReadScheduleOptions(params, setting));
@@ -146,27 +125,11 @@ Made MakeWarmRestarts(const Params& params) {
 
 template <Setting setting>
 Made MakePiecewise(const Params& params) {
-  if (params.Has("values") == params.Has("factors")) {
-    params.Fail("values", "exactly one of values and factors is accepted");
-  }
   PiecewiseScheduler::Table table;
   table.milestones = params.Ints("milestones");
   table.are_factors = params.Has("factors");
   table.values = params.Floats(table.are_factors ? "factors" : "values");
   table.is_linear = params.String("interpolation") == "linear";
-  if (table.milestones.empty() ||
-      std::adjacent_find(table.milestones.begin(), table.milestones.end(),
-                         [](int64_t one, int64_t next) {
-                           return next <= one;
-                         }) != table.milestones.end()) {
-    params.Fail("milestones", "ascending units, at least one, are accepted");
-  }
-  if (table.values.size() != table.milestones.size()) {
-    params.Fail(table.are_factors ? "factors" : "values",
-                std::to_string(table.values.size()) + " for " +
-                    std::to_string(table.milestones.size()) +
-                    " milestones; one for each is accepted");
-  }
   return std::make_shared<PiecewiseScheduler>(
       std::move(table), ReadScheduleOptions(params, setting));
 }
@@ -174,9 +137,6 @@ Made MakePiecewise(const Params& params) {
 template <Setting setting>
 Made MakePlateau(const Params& params) {
   const ScheduleOptions schedule = ReadScheduleOptions(params, setting);
-  if (schedule.unit != ScheduleUnit::kEpoch || schedule.convert_to_batches) {
-    params.Fail("by", "it looks at scores of epochs; epoch is accepted");
-  }
   PlateauScheduler::Options options;
   options.setting = schedule.setting;
   options.begin = schedule.begin;
@@ -187,11 +147,6 @@ Made MakePlateau(const Params& params) {
   options.maximize = mode.empty() ? params.IsBetterHigher(options.monitor)
                                   : mode == "max" || mode == "greater";
   options.factor = params.Float("factor");
-  if (options.factor >= 1.0) {
-    params.Fail("factor",
-                "not below 1; a number from 0 to below 1 is "
-                "accepted");
-  }
   options.patience = params.Int("patience");
   options.threshold = params.Float("threshold");
   options.absolute_threshold = params.String("threshold_mode") == "abs";
@@ -203,21 +158,10 @@ Made MakePlateau(const Params& params) {
 
 Made MakeOneCycle(const Params& params) {
   const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
-  NeedLr(params, options);
   OneCycleScheduler::Cycle cycle;
-  if (params.Has("max_lr") == params.Has("eta_max")) {
-    params.Fail("max_lr", "exactly one of max_lr and eta_max is accepted");
-  }
   cycle.max_lr = params.Floats(params.Has("max_lr") ? "max_lr" : "eta_max");
-  if (cycle.max_lr.empty()) params.Fail("max_lr", "at least one is accepted");
   cycle.total = params.OptionalInt("total_steps");
-  if (params.Has("epochs") != params.Has("steps_per_epoch")) {
-    params.Fail("epochs", "only with steps_per_epoch");
-  }
   if (params.Has("epochs")) {
-    if (cycle.total.has_value()) {
-      params.Fail("epochs", "given beside total_steps; keep one");
-    }
     cycle.total = params.Int("epochs") * params.Int("steps_per_epoch");
   }
   cycle.pct_start = params.Float("pct_start");
@@ -237,7 +181,6 @@ Made MakeOneCycle(const Params& params) {
 Made MakeCyclic(const Params& params) {
   using Mode = CyclicScheduler::Mode;
   const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
-  NeedLr(params, options);
   const std::string mode = params.String("mode");
   CyclicScheduler::Cycle cycle;
   cycle.base_lr = params.Float("base_lr");
@@ -270,16 +213,8 @@ ScheduleOptions PartOptions(const ScheduleOptions& whole) {
           .convert_to_batches = whole.convert_to_batches};
 }
 
-void NeedNoWindow(const Params& params, const ScheduleOptions& options) {
-  if (options.begin != 0 || options.end.has_value()) {
-    params.Fail(options.begin != 0 ? "begin" : "end",
-                "its parts have windows of their own");
-  }
-}
-
 Made MakeWarmup(const Params& params) {
   const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
-  NeedNoWindow(params, options);
   const int64_t length = params.Int("length");
   const double factor = params.Float("start_factor");
   Made rise;
@@ -305,12 +240,10 @@ Made MakeWarmup(const Params& params) {
 
 Made MakeSequential(const Params& params) {
   const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
-  NeedNoWindow(params, options);
   std::vector<Made> schedulers = params.MakeList<Scheduler>("schedulers");
   std::vector<int64_t> milestones = params.Ints("milestones");
-  if (milestones.size() + 1 != schedulers.size() ||
-      !std::is_sorted(milestones.begin(), milestones.end())) {
-    params.Fail("milestones", "ascending units, one less than schedulers (" +
+  if (milestones.size() + 1 != schedulers.size()) {
+    params.Fail("milestones", "one less than schedulers (" +
                                   std::to_string(schedulers.size()) +
                                   "), are accepted");
   }
@@ -320,11 +253,7 @@ Made MakeSequential(const Params& params) {
 
 Made MakeChained(const Params& params) {
   const ScheduleOptions options = ReadScheduleOptions(params, Setting::kLr);
-  NeedNoWindow(params, options);
   std::vector<Made> schedulers = params.MakeList<Scheduler>("schedulers");
-  if (schedulers.empty()) {
-    params.Fail("schedulers", "at least one is accepted");
-  }
   return std::make_shared<SequenceScheduler>(std::move(schedulers),
                                              std::vector<int64_t>{}, options);
 }
@@ -375,6 +304,9 @@ std::vector<Entry<Scheduler>> BuiltinSchedulers() {
   for (Entry<Scheduler>& entry : entries) {
     for (catalogue::Parameter& parameter : ScheduleParameters()) {
       entry.component.parameters.push_back(std::move(parameter));
+    }
+    for (catalogue::Rule& rule : ScheduleRules()) {
+      entry.component.rules.push_back(std::move(rule));
     }
   }
   return entries;

@@ -11,14 +11,18 @@ namespace {
 using catalogue::Component;
 using catalogue::Json;
 using catalogue::Parameter;
+using catalogue::Rule;
+using Check = catalogue::Rule::Check;
 
 Component Describe(const std::string& name, std::vector<std::string> aliases,
-                   const std::string& help, std::vector<Parameter> parameters) {
+                   const std::string& help, std::vector<Parameter> parameters,
+                   std::vector<Rule> rules = {}) {
   return {.kind = "scheduler",
           .name = name,
           .aliases = std::move(aliases),
           .help = help,
-          .parameters = std::move(parameters)};
+          .parameters = std::move(parameters),
+          .rules = std::move(rules)};
 }
 
 Parameter Units(const std::string& name, const std::string& help,
@@ -77,11 +81,27 @@ Parameter Gamma() {
   return Aliased(Number("gamma", 0.1, "factor of the value"), {"lr_gamma"});
 }
 
-Parameter Rule() {
+Parameter WhoseRule() {
   return Choice("rule", "", {"torch", "mmengine"},
                 "without total_iters: torch's 5, or MMEngine's window less "
                 "one; MMEngine's where there is an end");
 }
+
+// MMEngine's window says how long it is.
+const Rule kNoTotal{.check = Check::kAbsent,
+                    .of = {"total_iters"},
+                    .when = {{"rule", {"mmengine"}}}};
+const Rule kOneLeast{.check = Check::kAtMostOne,
+                     .of = {"eta_min", "eta_min_ratio"}};
+
+// Its parts have windows of their own.
+std::vector<Rule> NoWindow() {
+  return {{.check = Check::kIs, .of = {"begin"}, .values = {0}},
+          {.check = Check::kAbsent, .of = {"end"}}};
+}
+
+// The learning rate is what it changes first.
+const Rule kOfLr{.check = Check::kIs, .of = {"setting"}, .values = {"lr"}};
 
 std::vector<Parameter> Least() {
   return {Number("eta_min", nullptr, "smallest value"),
@@ -116,6 +136,7 @@ Parameter Schedulers() {
   return {.name = "schedulers",
           .type = "list<component<scheduler>>",
           .required = true,
+          .min_items = 1,
           .help = "the parts"};
 }
 
@@ -148,7 +169,8 @@ Component ConstantComponent() {
                   {"ConstantLR", "constant", "ConstantParamScheduler"},
                   "times factor for the first total_iters units",
                   {Share("factor", 1.0 / 3.0, "factor of the value"),
-                   Units("total_iters", "units with the factor"), Rule()});
+                   Units("total_iters", "units with the factor"), WhoseRule()},
+                  {kNoTotal});
 }
 
 Component LinearComponent() {
@@ -161,7 +183,8 @@ Component LinearComponent() {
       "Linear", {"LinearLR", "linear", "LinearParamScheduler"},
       "from one factor of the value to another in total_iters "
       "units, by a straight line",
-      {start, end, Units("total_iters", "units of the way"), Rule()});
+      {start, end, Units("total_iters", "units of the way"), WhoseRule()},
+      {kNoTotal});
 }
 
 Component CosineAnnealingComponent() {
@@ -174,7 +197,8 @@ Component CosineAnnealingComponent() {
                             "units from the greatest to the smallest; the "
                             "window's length by default"),
                       {"T_max"})},
-             Least()));
+             Least()),
+      {kOneLeast});
 }
 
 Component PolyComponent() {
@@ -183,7 +207,9 @@ Component PolyComponent() {
       "down by a power of the time that is left",
       {Number("power", 1.0, "exponent"),
        Number("eta_min", 0.0, "smallest value; MMEngine's rule only"),
-       Units("total_iters", "units of the way; torch's rule only"), Rule()});
+       Units("total_iters", "units of the way; torch's rule only"),
+       WhoseRule()},
+      {kNoTotal});
 }
 
 Component CosineRestartComponent() {
@@ -200,7 +226,9 @@ Component CosineRestartComponent() {
                .default_value = Json::array({1.0}),
                .min = 0,
                .help = "part of the initial value that each begins with"}},
-             Least()));
+             Least()),
+      {{.check = Check::kSameLength, .of = {"restart_weights", "periods"}},
+       kOneLeast});
 }
 
 Component WarmRestartsComponent() {
@@ -218,6 +246,7 @@ Component OneCycleComponent() {
                    .type = "list<float>",
                    .min = 0,
                    .scalar_ok = true,
+                   .min_items = 1,
                    .help = "greatest rate, of all groups or of each"};
   Parameter eta_max = Number("eta_max", nullptr,
                              "MMEngine's spelling of max_lr, by which the "
@@ -241,7 +270,11 @@ Component OneCycleComponent() {
               factor, last,
               Flag("three_phase", false,
                    "falls as long as it rose, then further")},
-             CycleMomentum(0.85, 0.95)));
+             CycleMomentum(0.85, 0.95)),
+      {kOfLr,
+       {.check = Check::kOneOf, .of = {"max_lr", "eta_max"}},
+       {.check = Check::kTogether, .of = {"epochs", "steps_per_epoch"}},
+       {.check = Check::kAtMostOne, .of = {"total_steps", "epochs"}}});
 }
 
 Component CyclicComponent() {
@@ -257,14 +290,18 @@ Component CyclicComponent() {
                      "whether cycles keep their height, halve it, or shrink by "
                      "gamma with each unit"),
               Number("gamma", 1.0, "of exp_range")},
-             CycleMomentum(0.8, 0.9)));
+             CycleMomentum(0.8, 0.9)),
+      {kOfLr});
 }
 
 Component PiecewiseComponent() {
+  Parameter milestones = Milestones("units at which values begin, ascending");
+  milestones.min_items = 1;
+  milestones.order = Parameter::Order::kRising;
   return Describe(
       "Piecewise", {"PiecewiseLinear", "piecewise"},
       "values by table: from each milestone on",
-      {Milestones("units at which values begin, ascending"),
+      {milestones,
        {.name = "values",
         .type = "list<float>",
         .min = 0,
@@ -275,7 +312,10 @@ Component PiecewiseComponent() {
         .help = "instead of values: factors of the initial values"},
        Choice("interpolation", "hold", {"hold", "linear"},
               "whether a value is kept to the next milestone or approaches "
-              "the next value")});
+              "the next value")},
+      {{.check = Check::kOneOf, .of = {"values", "factors"}},
+       {.check = Check::kSameLength, .of = {"values", "milestones"}},
+       {.check = Check::kSameLength, .of = {"factors", "milestones"}}});
 }
 
 Component SwaComponent() {
@@ -290,6 +330,9 @@ Component SwaComponent() {
 }
 
 Component PlateauComponent() {
+  Parameter factor = Number("factor", 0.1, "factor of the value");
+  factor.max = 1;
+  factor.exclusive_max = true;
   return Describe(
       "ReduceOnPlateau",
       {"ReduceLROnPlateau", "ReduceOnPlateauLR", "plateau",
@@ -308,7 +351,7 @@ Component PlateauComponent() {
                  .aliases = {"rule"},
                  .help = "whether a smaller or a greater value is better; as "
                          "the metric says by default"},
-       Number("factor", 0.1, "factor of the value, below 1"),
+       factor,
        Parameter{.name = "patience",
                  .type = "int",
                  .default_value = 10,
@@ -327,7 +370,13 @@ Component PlateauComponent() {
                          "count"},
        Aliased(Number("min_lr", 0.0, "smallest value"),
                {"min_value", "min_momentum"}),
-       Number("eps", 1e-8, "smaller changes are not made")});
+       Number("eps", 1e-8, "smaller changes are not made")},
+      // It looks at scores of epochs.
+      {{.check = Check::kIs, .of = {"by"}, .values = {"epoch"}},
+       {.check = Check::kIs, .of = {"by_epoch"}, .values = {true}},
+       {.check = Check::kIs,
+        .of = {"convert_to_iter_based"},
+        .values = {false}}});
 }
 
 Component WarmupComponent() {
@@ -343,20 +392,27 @@ Component WarmupComponent() {
         .help = "what follows; the initial value by default"},
        Flag("prefix", true,
             "whether `after` begins to count when the rise ends, rather than "
-            "from the start on, times the rise")});
+            "from the start on, times the rise")},
+      NoWindow());
 }
 
 Component SequentialComponent() {
-  return Describe(
-      "Sequential", {"SequentialLR"},
-      "schedulers one after another, each from the initial value "
-      "on",
-      {Schedulers(), Milestones("units at which the second and later begin")});
+  Parameter milestones =
+      Milestones("units at which the second and later begin");
+  milestones.order = Parameter::Order::kNotFalling;
+  std::vector<Rule> rules = NoWindow();
+  rules.push_back(
+      {.check = Check::kOneShorter, .of = {"milestones", "schedulers"}});
+  return Describe("Sequential", {"SequentialLR"},
+                  "schedulers one after another, each from the initial value "
+                  "on",
+                  {Schedulers(), milestones}, rules);
 }
 
 Component ChainedComponent() {
   return Describe("Chained", {"ChainedScheduler"},
-                  "schedulers at once: their factors multiply", {Schedulers()});
+                  "schedulers at once: their factors multiply", {Schedulers()},
+                  NoWindow());
 }
 
 }  // namespace epochd::engine::scheduler_declarations

@@ -48,6 +48,29 @@ std::vector<catalogue::Parameter> ScheduleParameters() {
        .help = "accepted and not used: rates are among the metrics"}};
 }
 
+std::vector<catalogue::Rule> ScheduleRules() {
+  using Check = catalogue::Rule::Check;
+  return {{.check = Check::kLess, .of = {"begin", "end"}},
+          // Both say what it counts.
+          {.check = Check::kIs,
+           .of = {"by_epoch"},
+           .values = {true},
+           .when = {{"by", {"epoch"}}}},
+          {.check = Check::kIs,
+           .of = {"by_epoch"},
+           .values = {false},
+           .when = {{"by", {"iteration", "step"}}}},
+          // Lengths in epochs are what it converts.
+          {.check = Check::kIs,
+           .of = {"convert_to_iter_based"},
+           .values = {false},
+           .when = {{"by", {"iteration", "step"}}}},
+          {.check = Check::kIs,
+           .of = {"convert_to_iter_based"},
+           .values = {false},
+           .when = {{"by_epoch", {false}}}}};
+}
+
 ScheduleOptions ReadScheduleOptions(const Params& params, Setting setting) {
   ScheduleOptions options{.setting = setting};
   if (params.Has("setting")) {
@@ -63,23 +86,10 @@ ScheduleOptions ReadScheduleOptions(const Params& params, Setting setting) {
     options.unit = by == "epoch"       ? ScheduleUnit::kEpoch
                    : by == "iteration" ? ScheduleUnit::kBatch
                                        : ScheduleUnit::kStep;
-    if (params.Has("by_epoch") &&
-        params.Bool("by_epoch") != (options.unit == ScheduleUnit::kEpoch)) {
-      params.Fail("by_epoch", "contradicts by: " + by + "; keep one");
-    }
   }
   options.begin = params.Int("begin");
   options.end = params.OptionalInt("end");
-  if (options.end.has_value() && *options.end <= options.begin) {
-    params.Fail("end", std::to_string(*options.end) + " is not behind begin " +
-                           std::to_string(options.begin) +
-                           "; a greater number is accepted");
-  }
   options.convert_to_batches = params.Bool("convert_to_iter_based");
-  if (options.convert_to_batches && options.unit != ScheduleUnit::kEpoch) {
-    params.Fail("convert_to_iter_based",
-                "true, and it does not go by epochs; by: epoch is accepted");
-  }
   return options;
 }
 

@@ -14,9 +14,10 @@ namespace epochd::engine {
 // `setting`, `by`, `begin`, `end`, `convert_to_iter_based`, their spellings in
 // MMEngine, and those of torch that mean nothing here.
 std::vector<catalogue::Parameter> ScheduleParameters();
+// What they must fulfil together.
+std::vector<catalogue::Rule> ScheduleRules();
 
 // Reads them; `setting` is what the component changes unless it says so.
-// Throws Error(kBadSpec) naming what contradicts.
 ScheduleOptions ReadScheduleOptions(const Params& params, Setting setting);
 
 }  // namespace epochd::engine

@@ -17,6 +17,7 @@
 #include "worker/engine/metric/challenge_score.h"
 #include "worker/engine/metric/decisions.h"
 #include "worker/engine/metric/ranking.h"
+#include "worker/engine/metric/weight_table.h"
 
 namespace epochd::engine {
 namespace {
@@ -69,6 +70,74 @@ TEST(ClassScoreTest, RefusesClassesThatAreNot) {
               metric.Update(Pairs(torch::zeros({2, 3}), torch::zeros({2, 4})));
             }),
             "");
+}
+
+// Each of these had a score before, of nothing that anyone meant.
+TEST(ClassScoreTest, RefusesTargetsThatAreNeitherClassesNorLabels) {
+  struct Case {
+    at::Tensor target;
+    std::string message;
+  };
+  const std::string accepted =
+      "; class probabilities, which add up to 1, or integer classes without "
+      "the second dimension are accepted";
+  const std::string shapes =
+      " does not go with shape [2, 3] (float32) of \"output\"; class scores "
+      "[B, C, ...] go with integer classes [B, ...] or class probabilities "
+      "[B, C, ...]";
+  const std::vector<Case> cases = {
+      {torch::tensor({0.5f, 1.5f}),
+       "batch field \"target\": shape [2] (float32)" + shapes},
+      {torch::tensor({{0, 1, 0}, {1, 0, 0}}),
+       "batch field \"target\": shape [2, 3] (int64)" + shapes},
+      {torch::tensor({true, false}),
+       "batch field \"target\": shape [2] (bool)" + shapes},
+      {torch::tensor({{0.25f, 7.0f, 1.0f}, {1.0f, 0.0f, 0.0f}}),
+       "batch field \"target\": numbers from 0 to 7 that add up to 1 to 8.25 "
+       "for a sample" +
+           accepted},
+      {torch::tensor({{1.5f, -0.5f, 0.0f}, {1.0f, 0.0f, 0.0f}}),
+       "batch field \"target\": numbers from -0.5 to 1.5 that add up to 1 to "
+       "1 for a sample" +
+           accepted},
+      {torch::tensor({1, 3}),
+       "batch field \"target\": class 3; 0 to 2 of \"output\" or the "
+       "ignore_index -100 is accepted"},
+  };
+  const at::Tensor scores = torch::zeros({2, 3});
+  for (const Case& each : cases) {
+    const Batch batch = Pairs(scores, each.target);
+    TopKAccuracy accuracy({});
+    EXPECT_EQ(MessageOf([&] { accuracy.Update(batch); }), each.message);
+    ClassScore::Options options = Scored(ClassScore::Kind::kFBeta);
+    options.labels.task = LabelOptions::Task::kClasses;
+    ClassScore score(options);
+    EXPECT_EQ(MessageOf([&] { score.Update(batch); }), each.message);
+    RankingMetric::Options ranked;
+    ranked.labels = options.labels;
+    RankingMetric ranking(ranked);
+    EXPECT_EQ(MessageOf([&] { ranking.Update(batch); }), each.message);
+  }
+}
+
+TEST(ClassScoreTest, RefusesLabelsThatAreNoShares) {
+  ClassScore metric(Scored(ClassScore::Kind::kAccuracy));
+  EXPECT_EQ(MessageOf([&] {
+              metric.Update(Pairs(torch::zeros({2, 2}),
+                                  torch::tensor({{0.5f, 3.0f}, {-1.0f, 0.0f}})));
+            }),
+            "batch field \"target\": numbers from -1 to 3 as yes-or-no labels; "
+            "0 to 1 is accepted, or integer classes without the second "
+            "dimension");
+}
+
+TEST(AccuracyTest, WhatIsMaskedMayBeAnything) {
+  TopKAccuracy metric({.mask = "mask"});
+  Batch batch =
+      Pairs(torch::tensor({{2.0f, 1.0f}, {2.0f, 1.0f}}), torch::tensor({0, 7}));
+  batch.Set("mask", torch::tensor({true, false}));
+  metric.Update(batch);
+  EXPECT_EQ(ValueOf(metric), 1);
 }
 
 TEST(ClassScoreTest, RefusesAnotherNumberOfClasses) {
@@ -180,8 +249,9 @@ class WeightTableTest : public ::testing::Test {
     const std::string path = Write(text);
     const std::string message =
         MessageOf([&] { ReadWeightTable(path, classes); });
-    EXPECT_EQ(message.find(path), 0U) << message;
-    return message.substr(std::min(message.size(), path.size()));
+    const std::string subject = "CSV file \"" + path + "\"";
+    EXPECT_EQ(message.find(subject), 0U) << message;
+    return message.substr(std::min(message.size(), subject.size()));
   }
 
   const TempFolder folder_;
@@ -198,19 +268,24 @@ TEST_F(WeightTableTest, ReadsAllOrSomeClasses) {
 }
 
 TEST_F(WeightTableTest, RefusesWhatIsNoSquareOfNumbers) {
-  EXPECT_EQ(Refusal(",a,b\na,1,x\nb,0,1\n"), ":2: \"x\" is no number");
-  EXPECT_EQ(Refusal(",a,b\na,1,inf\nb,0,1\n"), ":2: \"inf\" is no number");
-  EXPECT_NE(Refusal(",a,b\nb,1,0\na,0,1\n")
-                .find(":2: no row of the class "
-                      "\"a\" with 2 numbers"),
+  EXPECT_EQ(Refusal(",a,b\na,1,x\nb,0,1\n"),
+            " line 2: column 2 (\"b\") is \"x\"; a number is needed");
+  EXPECT_EQ(Refusal(",a,b\na,1,inf\nb,0,1\n"),
+            " line 2: column 2 (\"b\") is \"inf\"; a number is needed");
+  EXPECT_EQ(Refusal(",a,b\nb,1,0\na,0,1\n"),
+            " line 2: column 0 (\"\") is \"b\"; \"a\" is needed; rows and "
+            "columns are the same classes");
+  EXPECT_EQ(Refusal(",a,b\na,1\nb,0,1\n"),
+            " line 2: has 2 columns; 3 are needed, as in the first row");
+  EXPECT_EQ(
+      Refusal(",a,b\na,1,0\n"),
+      ": has 1 rows for 2 classes; a row for each of 1 to 4096 is needed");
+  EXPECT_NE(Refusal(",a\na,1\nb,1\n").find("has 2 rows for 1 classes"),
             std::string::npos);
-  EXPECT_NE(Refusal(",a,b\na,1\nb,0,1\n").find(":2: no row"),
-            std::string::npos);
-  EXPECT_EQ(Refusal(",a,b\na,1,0\n"), ":2: 1 rows for 2 classes");
-  EXPECT_NE(Refusal(",a\na,1\nb,1\n").find(":3: no row"), std::string::npos);
-  EXPECT_EQ(Refusal(",a\na,1\n", {"b"}), ":1: has no class \"b\"");
-  EXPECT_NE(Refusal(""), "");
-  EXPECT_NE(Refusal("a"), "");
+  // A number is no place of a class.
+  EXPECT_EQ(Refusal(",a\na,1\n", {"1"}), ": has no class \"1\"");
+  EXPECT_NE(Refusal("").find("has 0 rows for 0 classes"), std::string::npos);
+  EXPECT_NE(Refusal("a").find("has 0 rows for 0 classes"), std::string::npos);
   EXPECT_NE(MessageOf([] {
               ReadWeightTable("/nowhere/weights.csv", {});
             }).find("/nowhere/weights.csv"),
@@ -236,7 +311,9 @@ TEST(ChallengeScoreTest, JobFilesNameClassesAndTheNormalOne) {
   EXPECT_NE(reason({{"weights", {{1, 0}, {0}}}, {"normal_class", 0}})
                 .find("a square matrix is accepted"),
             std::string::npos);
-  EXPECT_NE(reason({{"normal_class", 0}}).find("either this or weights_file"),
+  EXPECT_NE(reason({{"normal_class", 0}})
+                .find("weights: missing, ChallengeScore needs one of weights "
+                      "or weights_file"),
             std::string::npos);
 }
 

@@ -99,6 +99,21 @@ TEST(InitializerTest, ComesInOrderAndWhereItIsMeant) {
       HasSubstr("kaiming_normal: \"net.0.bias\" of shape [30]"));
 }
 
+// torch.nn.init.dirac_: the middle of kernel i, i is 1, for as many channels as
+// both sides have.
+TEST(InitializerTest, DiracPassesChannelsOn) {
+  const Built built = Build(
+      {{"type", "SRResNet"},
+       {"features", 4},
+       {"blocks", 1},
+       {"upscale", 2},
+       {"init", {{"type", "dirac"}, {"match", "conv_first.weight"}}}});
+  at::Tensor wanted = at::zeros({4, 3, 3, 3});
+  for (int64_t i = 0; i < 3; ++i) wanted[i][i][1][1] = 1;
+  EXPECT_TRUE(built.At("conv_first.weight").equal(wanted));
+  EXPECT_FALSE(built.At("conv_last.weight").eq(0).all().item<bool>());
+}
+
 TEST(InitializerTest, DrawsFromTheDistributionOfItsName) {
   struct Case {
     const char* job;

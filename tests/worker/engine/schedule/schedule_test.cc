@@ -174,36 +174,45 @@ INSTANTIATE_TEST_SUITE_P(
     All, SchedulerParametersTest,
     ::testing::Values(
         Refusal{R"({"type": "LinearLR", "begin": 5, "end": 5})",
-                "experiment.lr_scheduler.end: 5 is not behind begin 5"},
-        Refusal{R"({"type": "LinearLR", "by": "step", "by_epoch": true})",
-                "by_epoch: contradicts by: step"},
-        Refusal{R"({"type": "LinearLR", "by": "iteration",
+                "experiment.lr_scheduler.begin: expected less than end, which "
+                "is 5, "
+                "got 5"},
+        Refusal{
+            R"({"type": "LinearLR", "by": "step", "by_epoch": true})",
+            "by_epoch: expected false with by: iteration or step, got true"},
+        Refusal{
+            R"({"type": "LinearLR", "by": "iteration",
                     "convert_to_iter_based": true})",
-                "convert_to_iter_based: true, and it does not go by epochs"},
+            "convert_to_iter_based: expected false with by: iteration or step, "
+            "got true"},
         Refusal{R"({"type": "CosineAnnealingLR", "eta_min": 0.1,
                     "eta_min_ratio": 0.1})",
-                "eta_min_ratio: given beside eta_min"},
+                "eta_min_ratio: given beside 'eta_min'"},
         Refusal{R"({"type": "CosineRestartLR", "periods": [3, 4]})",
-                "restart_weights: 1 for 2 periods"},
+                "restart_weights: expected 2 values, as many as periods has, "
+                "got 1"},
         Refusal{R"({"type": "PolynomialLR", "total_iters": 5, "eta_min": 0.1})",
                 "eta_min: torch's rule goes to 0"},
         Refusal{R"({"type": "ReduceLROnPlateau", "by": "iteration"})",
-                "by: it looks at scores of epochs"},
+                "by: expected \"epoch\", got \"iteration\""},
         Refusal{R"({"type": "ReduceLROnPlateau", "factor": 1.0})",
-                "factor: not below 1"},
+                "factor: expected less than 1, got 1.0"},
         Refusal{R"({"type": "OneCycleLR", "max_lr": 0.1, "epochs": 3})",
-                "epochs: only with steps_per_epoch"},
+                "steps_per_epoch: missing, epochs needs it"},
         Refusal{R"({"type": "OneCycleLR", "max_lr": 0.1, "eta_max": 0.1})",
-                "max_lr: exactly one of max_lr and eta_max"},
-        Refusal{R"({"type": "Piecewise", "milestones": [3, 3],
+                "eta_max: given beside 'max_lr', expected one of max_lr or "
+                "eta_max"},
+        Refusal{
+            R"({"type": "Piecewise", "milestones": [3, 3],
                     "values": [1, 2]})",
-                "milestones: ascending units"},
+            "milestones[1]: expected more than 3, the number before it, got 3"},
         Refusal{R"({"type": "Piecewise", "milestones": [3], "values": [1],
                     "factors": [1]})",
-                "exactly one of values and factors"},
+                "factors: given beside 'values'"},
         Refusal{R"({"type": "SequentialLR", "milestones": [1, 2],
                     "schedulers": [{"type": "StepLR", "step_size": 1}]})",
-                "one less than schedulers (1)"}));
+                "milestones: expected 0 values, one less than schedulers has, "
+                "got 2"}));
 
 }  // namespace
 }  // namespace epochd::engine

@@ -295,6 +295,23 @@ TEST(SchedulesTest, SeveralSchedulersMultiplyAndEachHasItsUnit) {
   EXPECT_EQ(optimizer->momentum(), 0.45);
 }
 
+TEST(SchedulesTest, AMomentumGoesByATableToo) {
+  const auto optimizer = MadeOptimizer(kSgd);
+  Schedules schedules = MadeSchedules(
+      {R"({"type": "PiecewiseMomentum", "milestones": [0, 1, 3],
+           "values": [0.5, 0.75, 0.95]})"},
+      optimizer);
+  schedules.Start();
+  std::vector<double> seen = {optimizer->momentum()};
+  for (int epoch = 0; epoch < 4; ++epoch) {
+    schedules.AfterBatch();
+    FinishEpoch(schedules);
+    seen.push_back(optimizer->momentum());
+  }
+  EXPECT_EQ(seen, (std::vector<double>{0.5, 0.75, 0.75, 0.95, 0.95}));
+  EXPECT_EQ(optimizer->lr(), 1.0);
+}
+
 // A longer run has a later end, and the rate does not stay at the old one.
 TEST(SchedulesTest, TheEndIsNotThatOfTheCheckpoint) {
   const auto optimizer = MadeOptimizer(kSgd);

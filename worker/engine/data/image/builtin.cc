@@ -12,6 +12,7 @@ namespace {
 
 using catalogue::Component;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 using Parameters = std::vector<Parameter>;
 
@@ -29,12 +30,12 @@ Parameters FileParameters() {
       {.name = "include",
        .type = "list<string>",
        .scalar_ok = true,
-       .help = "Patterns of paths below the folder (`*.png`); others are left "
-               "out."},
+       .help =
+           "patterns of paths below the folder (`*.png`); others are left out"},
       {.name = "exclude",
        .type = "list<string>",
        .scalar_ok = true,
-       .help = "Patterns of paths that are left out."}};
+       .help = "patterns of paths that are left out"}};
 }
 
 Parameters DecodeParameters() {
@@ -42,22 +43,22 @@ Parameters DecodeParameters() {
            .type = "string",
            .default_value = "rgb",
            .choices = {"grey", "rgb", "rgba", "unchanged"},
-           .help = "Channels, converted as Pillow does; alpha is dropped "
-                   "where there is none."},
+           .help = "channels, converted as Pillow does; alpha is dropped where "
+                   "there is none"},
           {.name = "exif_orientation",
            .type = "bool",
            .default_value = false,
-           .help = "Turn images as their EXIF orientation says."},
+           .help = "turn images as their EXIF orientation says"},
           {.name = "max_pixels",
            .type = "int",
            .default_value = kMaxImagePixels,
            .min = 1,
-           .help = "Larger images are refused before memory is taken."},
+           .help = "larger images are refused before memory is taken"},
           {.name = "cache",
            .type = "size",
            .default_value = "256MiB",
-           .help = "Most memory for decoded images, kept for later epochs; "
-                   "shared by the loader's threads."}};
+           .help = "most memory for decoded images, kept for later epochs; "
+                   "shared by the loader's threads"}};
 }
 
 Parameters PatchParameters(const std::string& of_what) {
@@ -65,20 +66,36 @@ Parameters PatchParameters(const std::string& of_what) {
            .type = "int",
            .min = 1,
            .aliases = {"gt_size", "crop_size"},
-           .help = "Side of the square cut from each " + of_what +
-                   "; whole images without it."},
+           .help = "side of the square cut from each " + of_what +
+                   "; whole images without it"},
           {.name = "crop",
            .type = "string",
            .default_value = "random",
            .choices = {"random", "center", "grid"},
-           .help = "Where patches are cut: at random in each epoch, from the "
-                   "middle, or all squares of a grid."},
+           .help = "where patches are cut: at random in each epoch, from the "
+                   "middle, or all squares of a grid"},
           {.name = "repeat",
            .type = "int",
            .default_value = 1,
            .min = 1,
            .aliases = {"dataset_enlarge_ratio"},
-           .help = "Samples of each image in an epoch, of random patches."}};
+           .help = "samples of each image in an epoch, of random patches"}};
+}
+
+// The same samples again would be of no use.
+std::vector<Rule> PatchRules() {
+  return {{.check = Rule::Check::kIs,
+           .of = {"repeat"},
+           .values = {1},
+           .when = {{"crop", {"center", "grid"}}}}};
+}
+
+// Patches of both images lie at whole pixels.
+std::vector<Rule> PairRules() {
+  std::vector<Rule> rules = PatchRules();
+  rules.push_back(
+      {.check = Rule::Check::kDivides, .of = {"scale", "patch_size"}});
+  return rules;
 }
 
 Parameter DataType() {
@@ -86,7 +103,7 @@ Parameter DataType() {
           .type = "string",
           .default_value = "float32",
           .choices = {"float32", "uint8"},
-          .help = "float32 in [0, 1], or uint8 for transforms to convert."};
+          .help = "float32 in [0, 1], or uint8 for transforms to convert"};
 }
 
 ImageFileOptions FilesOf(const Params& params, const char* folder) {
@@ -112,7 +129,7 @@ PatchOptions PatchOf(const Params& params) {
                                     : PatchKind::kRandom;
   }
   if (patch.repeat > 1 && patch.kind != PatchKind::kRandom) {
-    params.Fail("repeat", "is " + std::to_string(patch.repeat) +
+    params.Fail("repeat", std::to_string(patch.repeat) +
                               " without random patches, which would give the "
                               "same samples again; 1 is accepted");
   }
@@ -141,19 +158,20 @@ PairOptions PairOf(const Params& params) {
 Component ImageFolder() {
   return {.kind = "dataset",
           .name = "ImageFolder",
-          .help = "PNG and JPEG images in a folder for each class.",
+          .help = "PNG and JPEG images in a folder for each class",
           .parameters =
               Join({Parameters{{.name = "folder",
                                 .type = "path",
                                 .required = true,
                                 .aliases = {"root"},
-                                .help = "Holds a folder for each class."},
+                                .help = "holds a folder for each class"},
                                {.name = "classes",
                                 .type = "list<string>",
-                                .help = "Folders in the order of their labels; "
-                                        "sorted by name without it."}},
+                                .help = "folders in the order of their labels; "
+                                        "sorted by name without it"}},
                     FileParameters(), DecodeParameters(),
-                    PatchParameters("image"), Parameters{DataType()}})};
+                    PatchParameters("image"), Parameters{DataType()}}),
+          .rules = PatchRules()};
 }
 
 std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {
@@ -164,14 +182,15 @@ Component ImageFiles() {
   return {
       .kind = "dataset",
       .name = "ImageFiles",
-      .help = "PNG and JPEG images below a folder, without labels.",
+      .help = "PNG and JPEG images below a folder, without labels",
       .parameters = Join({Parameters{{.name = "folder",
                                       .type = "path",
                                       .required = true,
                                       .aliases = {"root"},
-                                      .help = "Holds the images."}},
+                                      .help = "holds the images"}},
                           FileParameters(), DecodeParameters(),
-                          PatchParameters("image"), Parameters{DataType()}})};
+                          PatchParameters("image"), Parameters{DataType()}}),
+      .rules = PatchRules()};
 }
 
 std::shared_ptr<Dataset> MakeImageFiles(const Params& params) {
@@ -179,32 +198,34 @@ std::shared_ptr<Dataset> MakeImageFiles(const Params& params) {
 }
 
 Component DegradedImages() {
-  return {.kind = "dataset",
-          .name = "DegradedImages",
-          .aliases = {"SuperResolution"},
-          .help =
-              "High-resolution images (`target`), and low-resolution ones "
-              "made from them by bicubic resizing (`input`).",
-          .parameters = Join(
-              {Parameters{{.name = "folder",
-                           .type = "path",
-                           .required = true,
-                           .aliases = {"dataroot_gt"},
-                           .help = "Holds the high-resolution images."},
-                          {.name = "scale",
-                           .type = "int",
-                           .default_value = 2,
-                           .min = 1,
-                           .max = 16,
-                           .help = "How much smaller the input is."},
-                          {.name = "kernel",
-                           .type = "string",
-                           .default_value = "pillow",
-                           .choices = {"pillow", "matlab"},
-                           .help = "Whose bicubic: Pillow's resize or MATLAB's "
-                                   "imresize."}},
-               FileParameters(), DecodeParameters(),
-               PatchParameters("high-resolution image, a multiple of scale")})};
+  return {
+      .kind = "dataset",
+      .name = "DegradedImages",
+      .aliases = {"SuperResolution"},
+      .help =
+          "high-resolution images (`target`), and low-resolution ones made "
+          "from them by bicubic resizing (`input`)",
+      .parameters = Join(
+          {Parameters{
+               {.name = "folder",
+                .type = "path",
+                .required = true,
+                .aliases = {"dataroot_gt"},
+                .help = "holds the high-resolution images"},
+               {.name = "scale",
+                .type = "int",
+                .default_value = 2,
+                .min = 1,
+                .max = 16,
+                .help = "how much smaller the input is"},
+               {.name = "kernel",
+                .type = "string",
+                .default_value = "pillow",
+                .choices = {"pillow", "matlab"},
+                .help = "whose bicubic: Pillow's resize or MATLAB's imresize"}},
+           FileParameters(), DecodeParameters(),
+           PatchParameters("high-resolution image, a multiple of scale")}),
+      .rules = PairRules()};
 }
 
 std::shared_ptr<Dataset> MakeDegradedImages(const Params& params) {
@@ -219,31 +240,32 @@ Component PairedImages() {
   return {.kind = "dataset",
           .name = "PairedImages",
           .help =
-              "Low-resolution images (`input`) and their high-resolution "
-              "versions (`target`), matched by name.",
+              "low-resolution images (`input`) and their high-resolution "
+              "versions (`target`), matched by name",
           .parameters = Join(
               {Parameters{{.name = "low",
                            .type = "path",
                            .required = true,
                            .aliases = {"dataroot_lq"},
-                           .help = "Folder of the low-resolution images."},
+                           .help = "folder of the low-resolution images"},
                           {.name = "high",
                            .type = "path",
                            .required = true,
                            .aliases = {"dataroot_gt"},
-                           .help = "Folder of the high-resolution images."},
+                           .help = "folder of the high-resolution images"},
                           {.name = "low_suffix",
                            .type = "string",
                            .default_value = "",
-                           .help = "What low-resolution names have before the "
-                                   "extension, such as x2."},
+                           .help = "what low-resolution names have before the "
+                                   "extension, such as x2"},
                           {.name = "scale",
                            .type = "int",
                            .min = 1,
-                           .help = "How much smaller the input is; that of the "
-                                   "first pair without it."}},
+                           .help = "how much smaller the input is; that of the "
+                                   "first pair without it"}},
                FileParameters(), DecodeParameters(),
-               PatchParameters("high-resolution image, a multiple of scale")})};
+               PatchParameters("high-resolution image, a multiple of scale")}),
+          .rules = PairRules()};
 }
 
 std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
@@ -257,17 +279,17 @@ std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
 Component Cifar(const std::string& name, Parameters more) {
   return {.kind = "dataset",
           .name = name,
-          .help = name + " in its binary version.",
+          .help = name + " in its binary version",
           .parameters = Join({Parameters{{.name = "folder",
                                           .type = "path",
                                           .required = true,
                                           .aliases = {"root"},
-                                          .help = "Holds the .bin files."},
+                                          .help = "holds the .bin files"},
                                          {.name = "split",
                                           .type = "string",
                                           .default_value = "train",
                                           .choices = {"train", "test"},
-                                          .help = "Which of the files."},
+                                          .help = "which of the files"},
                                          DataType()},
                               more})};
 }
@@ -298,7 +320,7 @@ std::vector<Entry<Dataset>> BuiltinImageDatasets() {
                                .type = "string",
                                .default_value = "fine",
                                .choices = {"fine", "coarse"},
-                               .help = "100 classes, or the 20 above them."}}),
+                               .help = "100 classes, or the 20 above them"}}),
            MakeCifar100},
           {DegradedImages(), MakeDegradedImages},
           {ImageFiles(), MakeImageFiles},

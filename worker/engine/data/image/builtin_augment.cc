@@ -34,6 +34,8 @@ Parameter Size(const std::string& help) {
           .required = true,
           .min = 1,
           .scalar_ok = true,
+          .min_items = 1,
+          .max_items = 2,
           .help = help};
 }
 
@@ -42,7 +44,7 @@ Parameter InterpolationOf(const std::string& by_default, bool with_bicubic) {
                       .type = "string",
                       .default_value = by_default,
                       .choices = {"nearest", "bilinear"},
-                      .help = "How values between pixels are made."};
+                      .help = "how values between pixels are made"};
   if (with_bicubic) parameter.choices.push_back("bicubic");
   return parameter;
 }
@@ -57,12 +59,11 @@ Parameter Probability(double by_default, const std::string& help) {
 }
 
 Parameter FillColour() {
-  return {
-      .name = "fill",
-      .type = "list<float>",
-      .default_value = {0.0},
-      .scalar_ok = true,
-      .help = "Value outside of the image, one for all or one per channel."};
+  return {.name = "fill",
+          .type = "list<float>",
+          .default_value = {0.0},
+          .scalar_ok = true,
+          .help = "value outside of the image, one for all or one per channel"};
 }
 
 Parameter Floats(const std::string& name, catalogue::Json by_default,
@@ -74,12 +75,28 @@ Parameter Floats(const std::string& name, catalogue::Json by_default,
           .help = help};
 }
 
+// One value, or [least, greatest], within bounds.
+Parameter RangeParameter(const std::string& name, catalogue::Json by_default,
+                         const std::string& help,
+                         std::optional<double> min = {},
+                         std::optional<double> max = {}) {
+  Parameter range = Floats(name, std::move(by_default), help);
+  range.min = min;
+  range.max = max;
+  range.min_items = 1;
+  range.max_items = 2;
+  range.order = Parameter::Order::kNotFalling;
+  return range;
+}
+
+Parameter Positive(Parameter range) {
+  range.min = 0;
+  range.exclusive_min = true;
+  return range;
+}
+
 std::pair<int64_t, int64_t> SizeOf(const Params& params) {
   const std::vector<int64_t> size = params.Ints("size");
-  if (size.empty() || size.size() > 2) {
-    params.Fail("size", "has " + std::to_string(size.size()) +
-                            " values; 1 or 2 are needed");
-  }
   return {size.front(), size.back()};
 }
 
@@ -88,34 +105,15 @@ template <class Spread>
 Range RangeOf(const Params& params, const char* name, Spread spread) {
   const std::vector<double> values = params.Floats(name);
   if (values.size() == 1) return spread(values[0]);
-  if (values.size() != 2 || values[0] > values[1]) {
-    params.Fail(name,
-                "is no range; one value, or [least, greatest], is "
-                "needed");
-  }
   return {values[0], values[1]};
 }
 
 Range Symmetric(double value) { return {-std::abs(value), std::abs(value)}; }
 
-Range PositiveRangeOf(const Params& params, const char* name) {
-  const Range range = RangeOf(params, name, [](double value) {
+Range RangeOf(const Params& params, const char* name) {
+  return RangeOf(params, name, [](double value) {
     return Range{value, value};
   });
-  if (!(range.low > 0)) {
-    params.Fail(name, "begins at " + std::to_string(range.low) +
-                          "; it must be above 0");
-  }
-  return range;
-}
-
-Range PartOf(const Params& params, const char* name) {
-  const Range range = PositiveRangeOf(params, name);
-  if (range.high > 1) {
-    params.Fail(name, "ends at " + std::to_string(range.high) +
-                          "; at most 1, the whole image, is accepted");
-  }
-  return range;
 }
 
 std::shared_ptr<Transform> MakeCenterCrop(const Params& params) {
@@ -141,19 +139,16 @@ std::shared_ptr<Transform> MakeAffine(const Params& params) {
   options.degrees = RangeOf(params, "degrees", Symmetric);
   const std::vector<double> translate = params.Floats("translate");
   const std::vector<double> shear = params.Floats("shear");
-  if (translate.empty() || translate.size() > 2 ||
-      std::any_of(translate.begin(), translate.end(),
-                  [](double part) { return part < 0 || part > 1; })) {
-    params.Fail("translate",
-                "1 or 2 parts of the width and height, from 0 to 1, are "
-                "needed");
-  }
   options.translate_x = translate.front();
   options.translate_y = translate.back();
-  options.scale = PositiveRangeOf(params, "scale");
+  options.scale = RangeOf(params, "scale");
   if (shear.size() == 4) {
     options.shear_x = {shear[0], shear[1]};
     options.shear_y = {shear[2], shear[3]};
+  } else if (shear.size() == 3 || (shear.size() == 2 && shear[0] > shear[1])) {
+    params.Fail("shear", params.Raw("shear").dump() +
+                             "; one value, [least, greatest], or those of x "
+                             "and of y, are accepted");
   } else {
     options.shear_x = RangeOf(params, "shear", Symmetric);
   }
@@ -175,8 +170,8 @@ std::shared_ptr<Transform> MakeResize(const Params& params) {
 std::shared_ptr<Transform> MakeResizedCrop(const Params& params) {
   RandomResizedCropOptions options;
   std::tie(options.height, options.width) = SizeOf(params);
-  options.area = PartOf(params, "scale");
-  options.ratio = PositiveRangeOf(params, "ratio");
+  options.area = RangeOf(params, "scale");
+  options.ratio = RangeOf(params, "ratio");
   options.interpolation = ParseInterpolation(params.String("interpolation"));
   return std::make_shared<RandomResizedCrop>(options, ImageFieldsOf(params));
 }
@@ -184,12 +179,9 @@ std::shared_ptr<Transform> MakeResizedCrop(const Params& params) {
 std::shared_ptr<Transform> MakeColorJitter(const Params& params) {
   const auto factor = [&](const char* name) -> std::optional<Range> {
     if (!params.Has(name)) return std::nullopt;
-    const Range range = RangeOf(params, name, [](double value) {
-      return value < 0 ? Range{value, value}
-                       : Range{std::max(0.0, 1 - value), 1 + value};
+    return RangeOf(params, name, [](double value) {
+      return Range{std::max(0.0, 1 - value), 1 + value};
     });
-    if (range.low < 0) params.Fail(name, "must not be below 0");
-    return range;
   };
   ColorJitterOptions options{.brightness = factor("brightness"),
                              .contrast = factor("contrast"),
@@ -197,9 +189,6 @@ std::shared_ptr<Transform> MakeColorJitter(const Params& params) {
                              .hue = std::nullopt};
   if (params.Has("hue")) {
     options.hue = RangeOf(params, "hue", Symmetric);
-    if (options.hue->low < -0.5 || options.hue->high > 0.5) {
-      params.Fail("hue", "must be within -0.5 and 0.5");
-    }
   }
   return std::make_shared<ColorJitter>(options, ImageFieldsOf(params));
 }
@@ -214,8 +203,8 @@ std::shared_ptr<Transform> MakeGrayscale(const Params& params) {
 std::shared_ptr<Transform> MakeErasing(const Params& params) {
   RandomErasingOptions options;
   options.probability = params.Float("p");
-  options.area = PartOf(params, "scale");
-  options.ratio = PositiveRangeOf(params, "ratio");
+  options.area = RangeOf(params, "scale");
+  options.ratio = RangeOf(params, "ratio");
   options.value = params.Floats("value");
   options.noise = params.Bool("noise");
   return std::make_shared<RandomErasing>(std::move(options),
@@ -234,92 +223,107 @@ std::shared_ptr<Transform> MakeToFloat(const Params& params) {
 }  // namespace
 
 std::vector<Entry<Transform>> BuiltinImageTransforms() {
-  const Parameter kDegrees =
-      Floats("degrees", nullptr, "Angle from -d to d, or [least, greatest].");
+  const Parameter kDegrees = RangeParameter(
+      "degrees", nullptr, "angle from -d to d, or [least, greatest]");
   return {
-      {Image("CenterCrop", "Cuts out the middle; pads smaller images.",
-             {Size("Side, or [height, width]."),
+      {Image("CenterCrop", "cuts out the middle; pads smaller images",
+             {Size("side, or [height, width]"),
               {.name = "fill",
                .type = "float",
                .default_value = 0.0,
-               .help = "Value outside of the image."}}),
+               .help = "value outside of the image"}}),
        MakeCenterCrop},
-      {Image("ColorJitter",
-             "Changes brightness, contrast, saturation and hue in a drawn "
-             "order.",
-             {Floats("brightness", nullptr,
-                     "Factor from 1 - b to 1 + b, or [least, greatest]."),
-              Floats("contrast", nullptr, "As brightness."),
-              Floats("saturation", nullptr, "As brightness."),
-              Floats("hue", nullptr,
-                     "Turns of the circle from -h to h, or [least, "
-                     "greatest].")}),
+      {Image(
+           "ColorJitter",
+           "changes brightness, contrast, saturation and hue in a drawn order",
+           {RangeParameter("brightness", nullptr,
+                           "factor from 1 - b to 1 + b, or [least, greatest]",
+                           0),
+            RangeParameter("contrast", nullptr, "as brightness", 0),
+            RangeParameter("saturation", nullptr, "as brightness", 0),
+            RangeParameter(
+                "hue", nullptr,
+                "turns of the circle from -h to h, or [least, greatest]", -0.5,
+                0.5)}),
        MakeColorJitter},
-      {Image("Cutout", "Fills squares about drawn centers.",
+      {Image("Cutout", "fills squares about drawn centers",
              {{.name = "size",
                .type = "int",
                .required = true,
                .min = 1,
                .aliases = {"length"},
-               .help = "Side of a square."},
+               .help = "side of a square"},
               {.name = "holes",
                .type = "int",
                .default_value = 1,
                .min = 1,
                .aliases = {"n_holes"},
-               .help = "Number of squares."},
+               .help = "number of squares"},
               {.name = "value",
                .type = "float",
                .default_value = 0.0,
-               .help = "What they are filled with."}}),
+               .help = "what they are filled with"}}),
        MakeCutout},
-      {Image("Grayscale", "Luma in place of colours.",
+      {Image("Grayscale", "luma in place of colours",
              {{.name = "num_output_channels",
                .type = "int",
                .default_value = 1,
-               .min = 1,
-               .max = 3,
-               .help = "1, or 3 equal ones."}}),
+               .numbers = {1, 3},
+               .help = "1, or 3 equal ones"}}),
        MakeGrayscale<true>},
-      {Image("RandomAffine",
-             "Turns, moves, scales and shears about the middle.",
+      {Image("RandomAffine", "turns, moves, scales and shears about the middle",
              {[&] {
                 Parameter degrees = kDegrees;
                 degrees.required = true;
                 return degrees;
               }(),
-              Floats("translate", {0.0},
-                     "Most movement as a part of [width, height]."),
-              Floats("scale", {1.0}, "Factor of size, or [least, greatest]."),
-              Floats("shear", {0.0},
-                     "Degrees along x from -s to s, [least, greatest], or "
-                     "those of x and of y."),
+              [] {
+                Parameter translate = RangeParameter(
+                    "translate", {0.0},
+                    "most movement as a part of [width, height]", 0, 1);
+                translate.order = Parameter::Order::kAny;
+                return translate;
+              }(),
+              Positive(RangeParameter("scale", {1.0},
+                                      "factor of size, or [least, greatest]")),
+              [] {
+                Parameter shear =
+                    Floats("shear", {0.0},
+                           "degrees along x from -s to s, [least, greatest], "
+                           "or those of x and of y");
+                shear.min_items = 1;
+                shear.max_items = 4;
+                return shear;
+              }(),
               InterpolationOf("nearest", false), FillColour()}),
        MakeAffine},
-      {Image("RandomErasing", "Fills a rectangle.",
-             {Probability(0.5, "How often."),
-              Floats("scale", {0.02, 0.33}, "Part of the area."),
-              Floats("ratio", {0.3, 3.3}, "Height by width."),
-              Floats("value", {0.0}, "One for all, or one per channel."),
+      {Image("RandomErasing", "fills a rectangle",
+             {Probability(0.5, "how often"),
+              Positive(RangeParameter("scale", {0.02, 0.33}, "part of the area",
+                                      0, 1)),
+              Positive(RangeParameter("ratio", {0.3, 3.3}, "height by width")),
+              Floats("value", {0.0}, "one for all, or one per channel"),
               {.name = "noise",
                .type = "bool",
                .default_value = false,
-               .help = "Normal noise in place of a value."}}),
+               .help = "normal noise in place of a value"}}),
        MakeErasing},
-      {Image("RandomGrayscale", "Luma in all channels, at times.",
-             {Probability(0.1, "How often.")}),
+      {Image("RandomGrayscale", "luma in all channels, at times",
+             {Probability(0.1, "how often")}),
        MakeGrayscale<false>},
       {Image("RandomResizedCrop",
-             "Resizes a part of drawn size, shape and place.",
-             {Size("Side of the result, or [height, width]."),
-              Floats("scale", {0.08, 1.0}, "Part of the area."),
-              Floats("ratio", {0.75, 4.0 / 3}, "Width by height."),
+             "resizes a part of drawn size, shape and place",
+             {Size("side of the result, or [height, width]"),
+              Positive(RangeParameter("scale", {0.08, 1.0}, "part of the area",
+                                      0, 1)),
+              Positive(
+                  RangeParameter("ratio", {0.75, 4.0 / 3}, "width by height")),
               InterpolationOf("bilinear", true)}),
        MakeResizedCrop},
-      {Image("RandomRotate90", "Turns by 0 to 3 quarters.",
-             {Probability(1.0, "How often a number of quarters is drawn.")}),
+      {Image("RandomRotate90", "turns by 0 to 3 quarters",
+             {Probability(1.0, "how often a number of quarters is drawn")}),
        MakeRotate90},
-      {Image("RandomRotation", "Turns about the middle, counter-clockwise.",
+      {Image("RandomRotation", "turns about the middle, counter-clockwise",
              {[&] {
                 Parameter degrees = kDegrees;
                 degrees.required = true;
@@ -328,12 +332,12 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
               InterpolationOf("nearest", false), FillColour()}),
        MakeRotation},
       {Image("Resize",
-             "Resizes with antialiasing; bytes as Pillow does, floats as "
-             "torchvision.",
-             {Size("The smaller side, or [height, width]."),
+             "resizes with antialiasing; bytes as Pillow does, floats as "
+             "torchvision",
+             {Size("the smaller side, or [height, width]"),
               InterpolationOf("bilinear", true)}),
        MakeResize},
-      {Image("ToFloat", "Bytes to floats in [0, 1].", {}), MakeToFloat},
+      {Image("ToFloat", "bytes to floats in [0, 1]", {}), MakeToFloat},
   };
 }
 

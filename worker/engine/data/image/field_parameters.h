@@ -15,12 +15,12 @@ inline std::vector<catalogue::Parameter> ImageFieldParameters() {
   return {{.name = "field",
            .type = "string",
            .default_value = "input",
-           .help = "Field to change."},
+           .help = "field to change"},
           {.name = "fields",
            .type = "list<string>",
-           .help = "Fields to change alike, such as [input, target], in place "
-                   "of `field`. Pixels are those of the smallest; others are "
-                   "multiples of its size."}};
+           .help = "fields to change alike, such as [input, target], in place "
+                   "of `field`; pixels are those of the smallest; others are "
+                   "multiples of its size"}};
 }
 
 inline std::vector<std::string> ImageFieldNames(const Params& params) {

@@ -206,7 +206,7 @@ class PairDataset : public Dataset {
               [this](int64_t i) { return source_->Info(i); }) {
     if (patch.size % scale != 0) {
       throw Error(ErrorKind::kBadSpec,
-                  "patch_size: is " + std::to_string(patch.size) +
+                  "patch_size: " + std::to_string(patch.size) +
                       "; a multiple of the scale, " + std::to_string(scale) +
                       ", is needed");
     }

@@ -20,7 +20,7 @@ PatchPlan::PatchPlan(const PatchOptions& options, int64_t images,
     : options_(options), images_(images) {
   if (options_.repeat > kMostSamples / std::max<int64_t>(images, 1)) {
     throw Error(ErrorKind::kBadSpec,
-                "repeat: is " + std::to_string(options_.repeat) + " for " +
+                "repeat: " + std::to_string(options_.repeat) + " for " +
                     std::to_string(images) + " images; at most " +
                     std::to_string(kMostSamples) + " samples are accepted");
   }

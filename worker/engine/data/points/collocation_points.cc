@@ -59,7 +59,7 @@ class Points : public Dataset {
         cube_(options.sampling, points_of_face_,
               static_cast<int64_t>(options.domain.size())) {
     for (const std::string& text : options.values) {
-      values_.push_back(Expression::Parse(text, options.constants));
+      values_.push_back(ParseExpression(text, options.constants));
       columns_.push_back(FindColumns(values_.back()));
     }
   }
@@ -203,7 +203,7 @@ class Points : public Dataset {
       for (const int64_t column : columns_[i]) {
         coordinates.push_back(points.select(1, column));
       }
-      targets.push_back(values_[i].Evaluate(coordinates, points.select(1, 0)));
+      targets.push_back(Evaluate(values_[i], coordinates, points.select(1, 0)));
     }
     return at::stack(targets, 1).to(at::kFloat);
   }

@@ -15,7 +15,7 @@
 
 #include "worker/engine/core/dataset.h"
 #include "worker/engine/data/points/unit_cube.h"
-#include "worker/engine/expression/expression.h"
+#include "worker/engine/expression/evaluate.h"
 
 namespace epochd::engine {
 

@@ -59,8 +59,8 @@ std::map<std::string, Operation> Operations() {
       {"saturation_1.9", [](auto& x) { return AdjustSaturation(x, 1.9); }},
       {"hue_0.21", [](auto& x) { return AdjustHue(x, 0.21); }},
       {"hue_-0.4", [](auto& x) { return AdjustHue(x, -0.4); }},
-      {"grey_1", [](auto& x) { return ToGrey(x, 1); }},
-      {"grey_3", [](auto& x) { return ToGrey(x, 3); }},
+      {"grey_1", By(R"({"type": "Grayscale"})")},
+      {"grey_3", By(R"({"type": "Grayscale", "num_output_channels": 3})")},
       {"rotate_33",
        [](auto& x) { return RotateImage(x, 33, kBilinear, kFill); }},
       {"rotate_33_zeros",
@@ -305,7 +305,7 @@ TEST(Augment, SaysWhatDoesNotFit) {
             std::string::npos);
   EXPECT_NE(error_of(R"({"type": "ColorJitter", "brightness": -2.0})",
                      {{"input", image}})
-                .find("must not be below 0"),
+                .find("brightness: expected at least 0, got -2"),
             std::string::npos);
   EXPECT_NE(error_of(R"({"type": "RandomRotation", "degrees": 5,
                         "fill": [1.0, 2.0]})",

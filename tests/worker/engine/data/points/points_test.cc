@@ -293,7 +293,7 @@ TEST(PointSetsTest, RefusesWhatIsNoSet) {
   EXPECT_NE(MessageOf({{"type", "PointSets"},
                        {"sets", {{"a", points}}},
                        {"per_sample", {{"b", 2}}}})
-                .find(".per_sample: no set \"b\""),
+                .find(".per_sample: 'b' is none of sets"),
             std::string::npos);
 }
 

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "worker/engine/expression/expression.h"
+#include "expression/expression.h"
 
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <numbers>
+#include <stdexcept>
 #include <system_error>
 #include <utility>
 
-#include "worker/engine/core/error.h"
-
-namespace epochd::engine {
+namespace epochd::expression {
 namespace {
 
 using Op = Expression::Op;
@@ -64,10 +63,9 @@ class ExpressionParser {
 
   Expression Parse() {
     if (text_.size() > kMaxBytes) {
-      throw Error(ErrorKind::kBadSpec,
-                  "expression: " + std::to_string(text_.size()) +
-                      " bytes; at most " + std::to_string(kMaxBytes) +
-                      " are accepted");
+      throw std::invalid_argument(
+          "expression: " + std::to_string(text_.size()) + " bytes; at most " +
+          std::to_string(kMaxBytes) + " are accepted");
     }
     ParseComparison(0);
     if (Peek(); at_ < text_.size()) {
@@ -79,9 +77,9 @@ class ExpressionParser {
 
  private:
   [[noreturn]] void Fail(const std::string& problem) const {
-    throw Error(ErrorKind::kBadSpec,
-                "expression \"" + made_.text_ + "\": character " +
-                    std::to_string(at_ + 1) + ": " + problem);
+    throw std::invalid_argument("expression \"" + made_.text_ +
+                                "\": character " + std::to_string(at_ + 1) +
+                                ": " + problem);
   }
 
   // The next character that is no space; 0 at the end.
@@ -292,12 +290,11 @@ double EvaluateConstant(std::string_view text,
                         const Expression::Constants& constants) {
   const Expression expression = Expression::Parse(text, constants);
   if (!expression.variables().empty()) {
-    throw Error(ErrorKind::kBadSpec,
-                "expression \"" + expression.text() + "\": \"" +
-                    expression.variables().front() +
-                    "\" is not known; numbers and pi are accepted");
+    throw std::invalid_argument("expression \"" + expression.text() + "\": \"" +
+                                expression.variables().front() +
+                                "\" is not known; numbers and pi are accepted");
   }
   return expression.Evaluate(std::span<const double>());
 }
 
-}  // namespace epochd::engine
+}  // namespace epochd::expression

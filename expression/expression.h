@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Expression: arithmetic that a job file writes as text, such as
-// "u_t + u*u_x - nu*u_xx" or "-sin(pi*x)". Over numbers, or over tensors with
-// their graphs. Immutable once parsed; any thread.
+// "u_t + u*u_x - nu*u_xx" or "-sin(pi*x)". Over numbers here; over tensors with
+// their graphs in worker/engine/expression. Immutable once parsed; any thread.
+// Depends on the standard library only.
 //
 //   comparison  sum [(< | <= | > | >=) sum]      1 or 0
 //   sum         term {(+ | -) term}
@@ -17,8 +18,6 @@
 // 4096 bytes and 64 levels deep.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <map>
 #include <span>
@@ -26,14 +25,15 @@
 #include <string_view>
 #include <vector>
 
-namespace epochd::engine {
+namespace epochd::expression {
 
 class Expression {
  public:
   using Constants = std::map<std::string, double>;
 
   // Names of `constants` stand for their values; all others become variables.
-  // Throws Error(kBadSpec) with the text, the character and what is accepted.
+  // Throws std::invalid_argument with the text, the character and what is
+  // accepted.
   static Expression Parse(std::string_view text,
                           const Constants& constants = {});
 
@@ -41,12 +41,9 @@ class Expression {
   const std::vector<std::string>& variables() const { return variables_; }
   const std::string& text() const { return text_; }
 
-  // `values`: of variables(), in their order.
+  // `values`: of variables(), in their order. Throws std::invalid_argument if
+  // they are not as many.
   double Evaluate(std::span<const double> values) const;
-  // Tensors that broadcast against `like`; the result has its shape and type.
-  // `where` and comparisons have no gradient by their condition.
-  at::Tensor Evaluate(std::span<const at::Tensor> values,
-                      const at::Tensor& like) const;
 
   enum class Op : uint8_t {
     kConstant,
@@ -87,6 +84,7 @@ class Expression {
   };
   // How many values an operation takes from the stack.
   static int NumOperands(Op op);
+  const std::vector<Step>& steps() const { return steps_; }
 
  private:
   friend class ExpressionParser;
@@ -97,8 +95,8 @@ class Expression {
 };
 
 // The value of a constant expression, such as "0.01/pi". Throws
-// Error(kBadSpec), also for a variable.
+// std::invalid_argument, also for a variable.
 double EvaluateConstant(std::string_view text,
                         const Expression::Constants& constants = {});
 
-}  // namespace epochd::engine
+}  // namespace epochd::expression

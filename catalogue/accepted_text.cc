@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "catalogue/accepted_text.h"
+
+#include "catalogue/findings.h"
+
+namespace epochd::catalogue {
+namespace {
+
+std::string PlainWord(const Json& value) {
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::string ValuesText(const std::vector<Json>& values) {
+  std::vector<std::string> words;
+  for (const Json& value : values) words.push_back(PlainWord(value));
+  return OrList(words);
+}
+
+}  // namespace
+
+std::string OrList(const std::vector<std::string>& words) {
+  std::string text;
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (i > 0) text += i + 1 == words.size() ? " or " : ", ";
+    text += words[i];
+  }
+  return text;
+}
+
+std::string RangeText(const Parameter& parameter) {
+  std::string text;
+  const auto add = [&text](const std::string& part) {
+    if (!text.empty()) text += ", ";
+    text += part;
+  };
+  if (!parameter.numbers.empty()) {
+    std::vector<std::string> words;
+    for (double number : parameter.numbers) words.push_back(NumberText(number));
+    add(OrList(words));
+  }
+  if (parameter.min) {
+    add((parameter.exclusive_min ? "more than " : "at least ") +
+        NumberText(*parameter.min));
+  }
+  if (parameter.max) {
+    add((parameter.exclusive_max ? "less than " : "at most ") +
+        NumberText(*parameter.max));
+  }
+  if (parameter.odd) add("odd");
+  return text;
+}
+
+std::string ItemsText(const Parameter& parameter) {
+  const auto& [least, most] =
+      std::pair(parameter.min_items, parameter.max_items);
+  const auto count = [](int number) {
+    return std::to_string(number) + (number == 1 ? " value" : " values");
+  };
+  if (least && most) {
+    return *least == *most ? count(*least)
+                           : std::to_string(*least) + " to " + count(*most);
+  }
+  if (least) return "at least " + count(*least);
+  if (most) return "at most " + count(*most);
+  return "";
+}
+
+std::string OrderText(const Parameter& parameter) {
+  switch (parameter.order) {
+    case Parameter::Order::kAny:
+      return "";
+    case Parameter::Order::kRising:
+      return "rising";
+    case Parameter::Order::kNotFalling:
+      return "not falling";
+  }
+  return "";
+}
+
+std::string ConditionText(const std::vector<Condition>& when) {
+  std::string text;
+  for (const Condition& each : when) {
+    text += text.empty() ? " with " : " and ";
+    text += each.parameter;
+    if (!each.values.empty()) text += ": " + ValuesText(each.values);
+  }
+  return text;
+}
+
+std::string RuleText(const Rule& rule) {
+  using Check = Rule::Check;
+  const std::vector<std::string> others(rule.of.begin() + 1, rule.of.end());
+  const std::string& first = rule.of.front();
+  std::string text;
+  switch (rule.check) {
+    case Check::kOneOf:
+      text = "exactly one of " + Joined(rule.of);
+      break;
+    case Check::kAtMostOne:
+      text = "at most one of " + Joined(rule.of);
+      break;
+    case Check::kTogether:
+      text = "all of " + Joined(rule.of) + ", or none";
+      break;
+    case Check::kNeeds:
+      text = others.empty() ? first + " is needed"
+                            : first + " needs " + Joined(others);
+      break;
+    case Check::kAbsent:
+      text = rule.values.empty() ? "no " + OrList(rule.of)
+                                 : "no " + ValuesText(rule.values) +
+                                       " within " + OrList(rule.of);
+      break;
+    case Check::kIs:
+      text = first + " is " + ValuesText(rule.values);
+      break;
+    case Check::kLess:
+      text = first + " is less than " + others.front();
+      break;
+    case Check::kAtMost:
+      text = first + " is at most " + others.front();
+      break;
+    case Check::kDivides:
+      text = first + " is a divisor of " + others.front();
+      break;
+    case Check::kSameLength:
+      text = first + " has as many values as " + others.front();
+      break;
+    case Check::kOneShorter:
+      text = first + " has one value less than " + others.front();
+      break;
+    case Check::kOneForEach:
+      text = first + " has one value for each of " + others.front();
+      break;
+    case Check::kSumAtMost:
+      text = first + " adds up to at most " + PlainWord(rule.values.front());
+      break;
+    case Check::kAmong:
+      text = first + " is among " + others.front();
+      break;
+    case Check::kVariables:
+      text = "variables of " + first + " are among " + Joined(others);
+      if (!rule.values.empty()) text += " and " + ValuesText(rule.values);
+      break;
+  }
+  return text + ConditionText(rule.when);
+}
+
+}  // namespace epochd::catalogue
