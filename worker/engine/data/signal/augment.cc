@@ -48,6 +48,35 @@ at::Tensor OwnFloats(const at::Tensor& signal) {
              : own;
 }
 
+// What a field that goes with the signal, sample by sample, is.
+const at::Tensor& Along(const Batch& sample, const std::string& field,
+                        int64_t samples, const char* transform) {
+  const at::Tensor& along = sample.At(field);
+  if (along.dim() == 0 || along.size(-1) != samples) {
+    RefuseField(transform, field,
+                "has shape " + ShapeOf(along) +
+                    "; its last dimension must be the signal's, " +
+                    std::to_string(samples));
+  }
+  return along;
+}
+
+// Values at `places` of the last dimension: between two samples floating ones
+// are linear, others the nearer sample's, so that classes stay classes.
+at::Tensor ValuesAt(const at::Tensor& values, const at::Tensor& places) {
+  const int64_t last = values.size(-1) - 1;
+  if (!values.is_floating_point()) {
+    return values.index_select(
+        -1, (places + 0.5).floor_().to(at::kLong).clamp_max_(last));
+  }
+  const at::Tensor before = places.floor().to(at::kLong).clamp_max_(last);
+  const at::Tensor share = (places - before).to(values.scalar_type());
+  const at::Tensor left = values.index_select(-1, before);
+  const at::Tensor right =
+      values.index_select(-1, (before + 1).clamp_max_(last));
+  return left + (right - left) * share;
+}
+
 bool Happens(double probability, Random& random) {
   return random.Uniform() < probability;
 }
@@ -208,8 +237,14 @@ at::Tensor Stretch(const at::Tensor& signal, double ratio) {
       std::nearbyint((1 + ratio) * static_cast<double>(size)));
   if (new_size < 1 || new_size == size) return signal;
   const at::Tensor rows = signal.reshape({1, -1, size});
-  at::Tensor out = at::upsample_linear1d(rows, {new_size},
-                                         /*align_corners=*/true);
+  at::Tensor out;
+  if (signal.is_floating_point()) {
+    out = at::upsample_linear1d(rows, {new_size}, /*align_corners=*/true);
+  } else {
+    const double step = static_cast<double>(size - 1) /
+                        static_cast<double>(std::max<int64_t>(new_size - 1, 1));
+    out = ValuesAt(rows, at::arange(new_size, at::kDouble) * step);
+  }
   const int64_t half = std::abs(new_size - size) / 2;
   if (new_size > size) {
     out = out.slice(2, half, half + size);
@@ -227,17 +262,9 @@ void StretchCompress::Apply(Batch& sample, Random& random) const {
   const double ratio = sign * std::clamp(drawn, 0.0, 2 * ratio_);
   sample.Set(field_, Stretch(signal, ratio));
   for (const std::string& field : also_) {
-    const at::Tensor& mask = sample.At(field);
-    if (mask.dim() == 0 || mask.size(-1) != signal.size(1)) {
-      RefuseField("StretchCompress", field,
-                  "has shape " + ShapeOf(mask) +
-                      "; its last dimension must "
-                      "be the signal's, " +
-                      std::to_string(signal.size(1)));
-    }
-    sample.Set(
-        field,
-        Stretch(mask.is_floating_point() ? mask : mask.to(at::kFloat), ratio));
+    sample.Set(field,
+               Stretch(Along(sample, field, signal.size(1), "StretchCompress"),
+                       ratio));
   }
 }
 
@@ -345,13 +372,23 @@ void Renormalize::Apply(Batch& sample, Random& random) const {
 }
 
 void SignalResample::Apply(Batch& sample, Random& /*random*/) const {
-  sample.Set(field_, ResamplePoly(Signal(sample, field_, "SignalResample"),
-                                  ratio_.up, ratio_.down, edge_));
+  Signal(sample, field_, "SignalResample");
+  ApplyToBatch(sample);
 }
 
 bool SignalResample::ApplyToBatch(Batch& batch) const {
-  batch.Set(field_,
-            ResamplePoly(batch.At(field_), ratio_.up, ratio_.down, edge_));
+  const int64_t size = batch.At(field_).size(-1);
+  at::Tensor signal = batch.At(field_);
+  if (!signal.is_floating_point()) signal = signal.to(at::kFloat);
+  batch.Set(field_, ResamplePoly(signal, ratio_.up, ratio_.down, edge_));
+  if (also_.empty()) return true;
+  const at::Tensor places =
+      at::arange(batch.At(field_).size(-1), at::kDouble) *
+      (static_cast<double>(ratio_.down) / static_cast<double>(ratio_.up));
+  for (const std::string& field : also_) {
+    batch.Set(field,
+              ValuesAt(Along(batch, field, size, "SignalResample"), places));
+  }
   return true;
 }
 

@@ -106,7 +106,8 @@ class SignalMask : public Transform {
 };
 
 // Stretches (`ratio` above 0: the middle is kept) or compresses (below 0: zeros
-// at both ends) in time by linear interpolation; the size stays.
+// at both ends) in time; the size stays. Floating values by linear
+// interpolation, others take the nearest sample's.
 at::Tensor Stretch(const at::Tensor& signal, double ratio);
 
 // Stretch by a ratio drawn around `ratio`, either way. Fields of `also`, such
@@ -209,13 +210,17 @@ class Renormalize : public Transform {
   const RenormalizeOptions options_;
 };
 
-// ResamplePoly from one rate to another.
+// ResamplePoly from one rate to another. Fields of `also`, such as a label or a
+// mask per sample [..., samples], keep to the signal's samples: floating ones
+// are linear between theirs, others take the nearest.
 class SignalResample : public Transform {
  public:
-  SignalResample(double from, double to, ResampleEdge edge, std::string field)
+  SignalResample(double from, double to, ResampleEdge edge, std::string field,
+                 std::vector<std::string> also = {})
       : ratio_(ResampleRatio(from, to)),
         edge_(edge),
-        field_(std::move(field)) {}
+        field_(std::move(field)),
+        also_(std::move(also)) {}
   void Apply(Batch& sample, Random& random) const override;
   bool ApplyToBatch(Batch& batch) const override;
 
@@ -223,6 +228,7 @@ class SignalResample : public Transform {
   const Ratio ratio_;
   const ResampleEdge edge_;
   const std::string field_;
+  const std::vector<std::string> also_;
 };
 
 // Butterworth band-pass, forward and backward.

@@ -235,6 +235,61 @@ TEST(SignalTransforms, StretchMovesOtherFieldsAlong) {
       HasSubstr("its last dimension must be the signal's, 100"));
 }
 
+TEST(SignalTransforms, StretchKeepsClassesOfSamplesClasses) {
+  const at::Tensor wave = FloatWave(1, 100);
+  at::Tensor classes = at::zeros({100}, at::kLong);
+  classes.slice(0, 40, 70).fill_(4);
+  for (uint64_t seed = 0; seed < 8; ++seed) {
+    Batch sample{{"input", wave},
+                 {"target", classes},
+                 {"mask", classes.to(at::kBool)},
+                 {"soft", classes.to(at::kFloat)}};
+    Random random({seed});
+    StretchCompress(0.2, 1, "input", {"target", "mask", "soft"})
+        .Apply(sample, random);
+    const at::Tensor& moved = sample.At("target");
+    EXPECT_EQ(moved.scalar_type(), at::kLong);
+    EXPECT_TRUE((moved.eq(0) | moved.eq(4)).all().item<bool>());
+    EXPECT_TRUE(at::equal(sample.At("mask"), moved.to(at::kBool)));
+    // Within a sample of where the linear one passes the middle.
+    const at::Tensor apart = (sample.At("soft") - moved).abs();
+    EXPECT_LE(apart.max().item<double>(), 2.001);
+    EXPECT_LE(apart.gt(0).sum().item<int64_t>(), 4);
+  }
+}
+
+TEST(SignalTransforms, ResampleBringsFieldsOfSamplesAlong) {
+  // Times of samples, and a class that changes in the middle.
+  const at::Tensor times = at::arange(90, at::kFloat) / 90;
+  Batch sample{{"input", times.expand({2, 90}).contiguous()},
+               {"time", times},
+               {"target", times.ge(0.5).to(at::kLong) * 4},
+               {"mask", times.lt(0.25).expand({2, 90})}};
+  const SignalResample resample(90, 60, ResampleEdge::kRepeat, "input",
+                                {"time", "target", "mask"});
+  Random random({1});
+  Batch batch;
+  for (const auto& [name, value] : sample) {
+    batch.Set(name, at::stack({value, value}));
+  }
+  resample.Apply(sample, random);
+  const at::Tensor wanted = at::arange(60, at::kFloat) / 60;
+  EXPECT_TRUE(
+      at::allclose(sample.At("time").slice(0, 0, 59), wanted.slice(0, 0, 59)));
+  EXPECT_EQ(sample.At("target").scalar_type(), at::kLong);
+  EXPECT_TRUE(at::equal(sample.At("target"), wanted.ge(0.5).to(at::kLong) * 4));
+  EXPECT_TRUE(at::equal(sample.At("mask"), wanted.lt(0.25).expand({2, 60})));
+  ASSERT_TRUE(resample.ApplyToBatch(batch));
+  for (const auto& [name, value] : sample) {
+    EXPECT_TRUE(at::equal(batch.At(name)[1], value)) << name;
+  }
+
+  sample.Set("target", at::zeros({7}));
+  EXPECT_THAT(ErrorOf([&] { resample.Apply(sample, random); }),
+              HasSubstr("SignalResample on field \"target\": has shape [7]; "
+                        "its last dimension must be the signal's, 60"));
+}
+
 TEST(SignalTransforms, TheSameStreamGivesTheSameBitsAndLeavesTheSourceAlone) {
   const at::Tensor wave = FloatWave(3, 300);
   const at::Tensor kept = wave.clone();
