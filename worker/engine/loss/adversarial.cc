@@ -8,47 +8,52 @@
 namespace epochd::engine {
 namespace {
 
-// Mean of bce(x, label) with one label for all; needs no target tensor:
+// bce(x, label) with one label for all; needs no target tensor:
 // bce(x, y) = softplus(x) - x y.
-at::Tensor MeanBce(const at::Tensor& scores, double label) {
-  if (label == 1.0) return -at::log_sigmoid(scores).mean();
-  if (label == 0.0) return -at::log_sigmoid(-scores).mean();
-  return (-at::log_sigmoid(-scores) - scores * label).mean();
+at::Tensor Bce(const at::Tensor& scores, double label) {
+  if (label == 1.0) return -at::log_sigmoid(scores);
+  if (label == 0.0) return -at::log_sigmoid(-scores);
+  return -at::log_sigmoid(-scores) - scores * label;
 }
 
 }  // namespace
 
 at::Tensor GanDiscriminatorLoss::Compute(const Batch& batch) const {
-  const auto [real, fake] = ReadScores(batch, options_.fields);
+  const auto [real, fake, weights] =
+      ReadScores(batch, options_.fields, options_.weighing);
   switch (options_.rule) {
     case GanRule::kVanilla:
-      return (MeanBce(real, options_.real_label) +
-              MeanBce(fake, options_.fake_label)) *
+      return (MeanScore(Bce(real, options_.real_label), weights) +
+              MeanScore(Bce(fake, options_.fake_label), weights)) *
              0.5;
     case GanRule::kLsgan:
-      return ((real - options_.real_label).square().mean() +
-              (fake - options_.fake_label).square().mean()) *
+      return (MeanScore((real - options_.real_label).square(), weights) +
+              MeanScore((fake - options_.fake_label).square(), weights)) *
              0.5;
     case GanRule::kHinge:
-      return at::relu(1 - real).mean() + at::relu(1 + fake).mean();
+      return MeanScore(at::relu(1 - real), weights) +
+             MeanScore(at::relu(1 + fake), weights);
     case GanRule::kWgan:
       break;
   }
-  return fake.mean() - real.mean();
+  return MeanScore(fake, weights) - MeanScore(real, weights);
 }
 
 at::Tensor GanGeneratorLoss::Compute(const Batch& batch) const {
-  const at::Tensor fake = AtLeastFloat(batch.At(options_.fields.fake));
+  const at::Tensor given = AtLeastFloat(batch.At(options_.fields.fake));
+  const at::Tensor weights =
+      WeightsOf(batch, options_.weighing, given.sizes(), given.scalar_type());
+  const at::Tensor fake = Blanked(given, weights);
   switch (options_.rule) {
     case GanRule::kVanilla:
-      return MeanBce(fake, options_.real_label);
+      return MeanScore(Bce(fake, options_.real_label), weights);
     case GanRule::kLsgan:
-      return (fake - options_.real_label).square().mean();
+      return MeanScore((fake - options_.real_label).square(), weights);
     case GanRule::kHinge:
     case GanRule::kWgan:
       break;
   }
-  return -fake.mean();
+  return -MeanScore(fake, weights);
 }
 
 }  // namespace epochd::engine

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Pairs of losses of GANs. With r and f the discriminator's scores of real and
-// fake samples, m() the mean over all elements, bce(x, y) the binary cross
-// entropy of logits, and real, fake the labels (1 and 0 by default):
+// fake samples, m() the mean over all elements (by the weights of mask and
+// sample_weight, which real and fake scores have in common), bce(x, y) the
+// binary cross entropy of logits, and real, fake the labels (1 and 0 by
+// default):
 //
 //             discriminator                            generator
 //   vanilla   (m bce(r, real) + m bce(f, fake)) / 2    m bce(f, real)
@@ -22,6 +24,7 @@
 
 #include "worker/engine/core/loss.h"
 #include "worker/engine/loss/scores.h"
+#include "worker/engine/loss/weighing.h"
 
 namespace epochd::engine {
 
@@ -30,6 +33,7 @@ enum class GanRule { kVanilla, kLsgan, kHinge, kWgan };
 struct GanLossOptions {
   GanRule rule = GanRule::kVanilla;
   ScoreFields fields = {};
+  Weighing weighing = {};
   std::string name = {};
   double weight = 1.0;
   // Of vanilla and lsgan; 0.9 for `real` smooths labels on one side.

@@ -18,7 +18,8 @@ using catalogue::Parameter;
 template <class T>
 std::shared_ptr<Loss> MakeScored(const Params& params) {
   return std::make_shared<T>(typename T::Options{
-      ScoresFrom(params), params.String("name"), params.Float("weight")});
+      ScoresFrom(params), WeighingFrom(params), params.String("name"),
+      params.Float("weight")});
 }
 
 bool HasLabels(GanRule rule) {
@@ -36,6 +37,7 @@ GanLossOptions OptionsFrom(const Params& params, GanRule rule) {
   GanLossOptions options;
   options.rule = rule;
   options.fields = ScoresFrom(params);
+  options.weighing = WeighingFrom(params);
   options.name = params.String("name");
   options.weight = params.Float("weight");
   if (HasLabels(rule)) {

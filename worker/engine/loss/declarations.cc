@@ -81,6 +81,9 @@ std::vector<Parameter> Scored(std::vector<Parameter> parameters,
                                       "field with scores of real samples"));
   parameters.push_back(FieldParameter("fake", "score_fake",
                                       "field with scores of fake samples"));
+  for (Parameter& each : WeighingParameters()) {
+    parameters.push_back(std::move(each));
+  }
   return WithCommon(std::move(parameters), name);
 }
 

@@ -27,7 +27,8 @@ catalogue::Parameter NumberParameter(const std::string& name, double value,
                                      const std::string& help);
 
 // Behind a loss's own parameters: what every loss takes (its weight and name),
-// what those of two fields take, and those of a discriminator's scores.
+// what those of two fields take, and those of a discriminator's scores, which
+// are weighed.
 std::vector<catalogue::Parameter> WithCommon(
     std::vector<catalogue::Parameter> parameters, const std::string& name);
 std::vector<catalogue::Parameter> Compared(

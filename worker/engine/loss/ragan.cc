@@ -8,8 +8,9 @@ namespace {
 
 // Gives minus the mean of bce(x, 1), x = left - right; bce(x, 0) = bce(-x, 1).
 // log_sigmoid keeps its precision at both ends and needs no target tensor.
-at::Tensor MeanLogSigmoid(const at::Tensor& left, const at::Tensor& right) {
-  return at::log_sigmoid(left - right).mean();
+at::Tensor MeanLogSigmoid(const at::Tensor& left, const at::Tensor& right,
+                          const at::Tensor& weights) {
+  return MeanScore(at::log_sigmoid(left - right), weights);
 }
 
 }  // namespace
@@ -20,9 +21,10 @@ RaGanDiscriminatorLoss::RaGanDiscriminatorLoss(Options options)
 }
 
 at::Tensor RaGanDiscriminatorLoss::Compute(const Batch& batch) const {
-  const auto [real, fake] = ReadScores(batch, options_.fields);
-  return (MeanLogSigmoid(real, fake.mean()) +
-          MeanLogSigmoid(real.mean(), fake)) *
+  const auto [real, fake, weights] =
+      ReadScores(batch, options_.fields, options_.weighing);
+  return (MeanLogSigmoid(real, MeanScore(fake, weights), weights) +
+          MeanLogSigmoid(MeanScore(real, weights), fake, weights)) *
          -0.5;
 }
 
@@ -32,10 +34,11 @@ RaGanGeneratorLoss::RaGanGeneratorLoss(Options options)
 }
 
 at::Tensor RaGanGeneratorLoss::Compute(const Batch& batch) const {
-  const auto [live_real, fake] = ReadScores(batch, options_.fields);
+  const auto [live_real, fake, weights] =
+      ReadScores(batch, options_.fields, options_.weighing);
   const at::Tensor real = live_real.detach();
-  return (MeanLogSigmoid(fake.mean(), real) +
-          MeanLogSigmoid(fake, real.mean())) *
+  return (MeanLogSigmoid(MeanScore(fake, weights), real, weights) +
+          MeanLogSigmoid(fake, MeanScore(real, weights), weights)) *
          -0.5;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The losses of a relativistic average GAN. With r and f the discriminator's
-// scores (logits) of real and fake samples, m() the mean over all elements and
-// bce(x, y) the binary cross entropy of logits:
+// scores (logits) of real and fake samples, m() the mean over all elements, by
+// the weights of mask and sample_weight, which both have in common, and bce(x,
+// y) the binary cross entropy of logits:
 //
 //   discriminator  (bce(r - m(f), 1) + bce(f - m(r), 0)) / 2
 //   generator      (bce(r - m(f), 0) + bce(f - m(r), 1)) / 2
@@ -17,6 +18,7 @@
 
 #include "worker/engine/core/loss.h"
 #include "worker/engine/loss/scores.h"
+#include "worker/engine/loss/weighing.h"
 
 namespace epochd::engine {
 
@@ -24,6 +26,7 @@ class RaGanDiscriminatorLoss : public Loss {
  public:
   struct Options {
     ScoreFields fields = {};
+    Weighing weighing = {};
     std::string name = "ragan_d";
     double weight = 1.0;
   };
@@ -41,6 +44,7 @@ class RaGanGeneratorLoss : public Loss {
  public:
   struct Options {
     ScoreFields fields = {};
+    Weighing weighing = {};
     std::string name = "ragan_g";
     double weight = 1.0;
   };

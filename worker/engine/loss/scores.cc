@@ -10,7 +10,8 @@
 
 namespace epochd::engine {
 
-RealAndFake ReadScores(const Batch& batch, const ScoreFields& fields) {
+RealAndFake ReadScores(const Batch& batch, const ScoreFields& fields,
+                       const Weighing& weighing) {
   const at::Tensor& real = batch.At(fields.real);
   const at::Tensor& fake = batch.At(fields.fake);
   if (real.sizes() != fake.sizes()) {
@@ -20,7 +21,14 @@ RealAndFake ReadScores(const Batch& batch, const ScoreFields& fields) {
             << fields.real << "\"; as many fake as real scores are accepted";
     throw Error(ErrorKind::kTraining, message.str());
   }
-  return {AtLeastFloat(real), AtLeastFloat(fake)};
+  const at::Tensor weights = WeightsOf(batch, weighing, real.sizes(),
+                                       AtLeastFloat(real).scalar_type());
+  return {Blanked(AtLeastFloat(real), weights),
+          Blanked(AtLeastFloat(fake), weights), weights};
+}
+
+at::Tensor MeanScore(const at::Tensor& elements, const at::Tensor& weights) {
+  return Reduce(elements, weights, Reduction::kMean);
 }
 
 }  // namespace epochd::engine

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "worker/engine/core/batch.h"
+#include "worker/engine/loss/weighing.h"
 
 namespace epochd::engine {
 
@@ -21,9 +22,14 @@ struct ScoreFields {
 struct RealAndFake {
   at::Tensor real;
   at::Tensor fake;
+  at::Tensor weights;  // of both; undefined: all count alike
 };
-// At least in float. Throws Error(kTraining) naming both fields when there are
-// not as many fake as real scores.
-RealAndFake ReadScores(const Batch& batch, const ScoreFields& fields);
+// At least in float, 0 where the weight is. Throws Error(kTraining) naming both
+// fields when there are not as many fake as real scores.
+RealAndFake ReadScores(const Batch& batch, const ScoreFields& fields,
+                       const Weighing& weighing);
+
+// Mean of what is made of scores, by their weights.
+at::Tensor MeanScore(const at::Tensor& elements, const at::Tensor& weights);
 
 }  // namespace epochd::engine
