@@ -55,6 +55,13 @@ std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job) {
                               "experiment.metrics");
 }
 
+std::shared_ptr<Transform> BuildTransform(const nlohmann::json& job) {
+  const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
+  BuildScope scope(Builtins(), nothing, "experiment");
+  return scope.MakeAs<Transform>(nlohmann::ordered_json(job),
+                                 "experiment.data.train.transforms");
+}
+
 std::shared_ptr<Model> BuildModel(const nlohmann::ordered_json& job) {
   const nlohmann::ordered_json nothing = nlohmann::ordered_json::object();
   BuildScope scope(Builtins(), nothing, "experiment");

@@ -17,6 +17,7 @@
 #include "worker/engine/core/model.h"
 #include "worker/engine/core/optimizer.h"
 #include "worker/engine/core/scheduler.h"
+#include "worker/engine/data/transform.h"
 
 namespace epochd::engine::golden {
 
@@ -41,6 +42,7 @@ std::shared_ptr<Model> BuildModel(const nlohmann::ordered_json& job);
 
 std::shared_ptr<Loss> BuildLoss(const nlohmann::json& job);
 std::shared_ptr<Metric> BuildMetric(const nlohmann::json& job);
+std::shared_ptr<Transform> BuildTransform(const nlohmann::json& job);
 
 std::vector<double> Values(const at::Tensor& tensor);
 

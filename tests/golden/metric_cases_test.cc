@@ -61,6 +61,17 @@ TEST(MetricCasesTest, ValuesArePythons) {
     for (const Batch& batch : batches) metric->Update(batch);
     Expect(each.at("values"), *metric, {metric->Sums(), metric->Rows()});
     Expect(each.at("values"), *metric, {metric->Sums(), metric->Rows()});
+    const std::vector<MetricTable> tables =
+        metric->Tables({metric->Sums(), metric->Rows()});
+    ASSERT_EQ(tables.size(), each.count("table"));
+    if (!tables.empty()) {
+      const at::Tensor& values = tables[0].values;
+      const nlohmann::json& rows = each.at("table");
+      ASSERT_EQ(values.size(0), static_cast<int64_t>(rows.size()));
+      for (int64_t i = 0; i < values.size(0); ++i) {
+        EXPECT_EQ(golden::Values(values[i]), golden::Doubles(rows[i])) << i;
+      }
+    }
 
     // A rank for each batch, and one that has none.
     std::vector<std::shared_ptr<Metric>> ranks = {
@@ -74,7 +85,9 @@ TEST(MetricCasesTest, ValuesArePythons) {
     metric->Reset();
     for (const auto& [key, value] :
          metric->Values({metric->Sums(), metric->Rows()})) {
-      EXPECT_TRUE(std::isnan(value)) << key << " of nothing is " << value;
+      // A count of nothing is 0.
+      EXPECT_TRUE(std::isnan(value) || key.ends_with("/labels"))
+          << key << " of nothing is " << value;
     }
   }
 }

@@ -136,6 +136,23 @@ TEST(PinnTest, ResidualsArePythons) {
   }
 }
 
+TEST(PinnTest, EquationsByNameArePythons) {
+  const nlohmann::json recorded = golden::Read("pinn")["named"];
+  EXPECT_EQ(recorded.size(), 6U);
+  for (const nlohmann::json& each : recorded) {
+    SCOPED_TRACE(each["job"].dump());
+    const auto model = MakeFilled("tanh");
+    ToDouble(*model);
+    const Batch batch =
+        model->Forward({{"input", PointsOf("tanh", 12, 41).to(at::kDouble)}});
+    const at::Tensor value = golden::BuildLoss(each["job"])->Compute(batch);
+    const auto wanted = each["loss"].get<double>();
+    EXPECT_NEAR(value.item<double>(), wanted, 1e-11 * wanted);
+    value.backward();
+    ExpectGradients(*model, each["gradients"], 1e-10);
+  }
+}
+
 TEST(PinnTest, SobolPointsAreTorchs) {
   const nlohmann::json recorded = golden::Read("pinn")["sobol"];
   const auto directions = SobolDirections(5);

@@ -62,5 +62,19 @@ TEST(GoldenPreprocessorTest, MixesAsTorchvisionDoes) {
   }
 }
 
+TEST(GoldenPreprocessorTest, MosaicTakesEachQuarterFromItsNeighbour) {
+  const auto recorded = golden::Read("preprocessor").at("mosaic");
+  ASSERT_EQ(recorded.size(), 3u);
+  for (const auto& each : recorded) {
+    SCOPED_TRACE(each.at("shape").dump());
+    const std::vector<int64_t> shape = each.at("shape");
+    Batch batch{{"input", golden::Fill(shape, 12)},
+                {"target", at::tensor({2, 0, 1, 2}, at::kLong)}};
+    Mosaic({.num_classes = 3}, 0.25).Join(batch, each.at("y"), each.at("x"));
+    ExpectTensor(batch.At("input"), each.at("output"));
+    ExpectTensor(batch.At("target"), each.at("target"));
+  }
+}
+
 }  // namespace
 }  // namespace epochd::engine

@@ -2,16 +2,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records values and gradients of losses, in double.
 
-Needs torch 2.11.0, torchvision 0.26.0, torchmetrics 1.9.0, numpy, and the
-files of torch-ecg 0.0.33 and srforge 0.16.2 (no more of these than is named
-here is imported). Writes loss_cases.json of this folder; each case has the
-loss as a job file names it, the fields of its batch, and what the package
-gives: {"job", "fields", "value", "gradients": {field: numbers}}.
+Needs torch 2.11.0, torchvision 0.26.0, torchmetrics 1.9.0, numpy, the files of
+torch-ecg 0.0.33 and srforge 0.16.2 (no more of these than is named here is
+imported), and a folder with basicsr/losses/{gan_loss,loss_util}.py and
+basicsr/utils/registry.py of XPixelGroup/BasicSR at 8d56e3a0:
+
+    python tests/golden/record_losses.py FOLDER
+
+Writes loss_cases.json of this folder; each case has the loss as a job file
+names it, the fields of its batch, and what the package gives: {"job", "fields",
+"value", "gradients": {field: numbers}}.
 """
 
 import json
 import math
 import pathlib
+import sys
 
 import torch
 from torch.nn import functional as F
@@ -20,6 +26,8 @@ from torchvision.ops import sigmoid_focal_loss
 
 from recording import digits, field, part_of, tensor_of
 
+sys.path.insert(0, sys.argv[1])
+GANLoss = part_of("basicsr.losses.gan_loss", "basicsr.utils").GANLoss
 ecg = part_of("torch_ecg.models.loss", "torch_ecg.components")
 CASES = {}
 
@@ -320,6 +328,13 @@ case("ms_ssim_five", {"type": "MultiScaleSSIM", "padding": "reflect"}, FIVE,
 case("l1_ssim", {"type": "L1SSIM", "alpha": 0.6}, IMAGES,
      lambda output, target: 0.6 * (1 - inside(output, target, data_range=1.0))
      + 0.4 * F.l1_loss(output, target))
+case("l1_ms_ssim", {"type": "L1SSIM", "alpha": 0.7, "multi_scale": True,
+                    "padding": "reflect", "sigma": 0.5, "window": 5,
+                    "betas": [0.3, 0.3, 0.4]}, SMALL,
+     lambda output, target: 0.7 * (
+         1 - metrics.multiscale_structural_similarity_index_measure(
+             output, target, data_range=1.0, sigma=0.5, kernel_size=5,
+             betas=(0.3, 0.3, 0.4))) + 0.3 * F.l1_loss(output, target))
 case("total_variation", {"type": "TotalVariation"},
      {"output": field((2, 3, 5, 4), 45)},
      lambda output: (output.diff(dim=2).abs().mean()
@@ -390,8 +405,14 @@ BOTH = ("score_real", "score_fake")
 
 
 def gan(name, job, loss):
+    """And with weights of samples: 0, 1 or 2 of each."""
     case(name, job, SIDES, lambda score_real, score_fake: loss(
         score_real, score_fake), wrt=BOTH)
+    case(name + "_weighed", {**job, "sample_weight": "weight"},
+         {**SIDES, "weight": field((4,), 55, classes=3)},
+         lambda score_real, score_fake, weight: loss(
+             score_real.repeat_interleave(weight, 0),
+             score_fake.repeat_interleave(weight, 0)), wrt=BOTH)
 
 
 def bce(x, y):
@@ -406,17 +427,21 @@ gan("gan_g", {"type": "GANGeneratorLoss"},
 gan("gan_d_smooth", {"type": "GanDiscriminatorLoss", "real_label": 0.9,
                      "fake_label": 0.1},
     lambda r, f: (bce(r, 0.9) + bce(f, 0.1)) / 2)
-gan("lsgan_d", {"type": "LsGanDiscriminatorLoss"},
-    lambda r, f: (F.mse_loss(r, torch.ones_like(r))
-                  + F.mse_loss(f, torch.zeros_like(f))) / 2)
-gan("lsgan_g", {"type": "LSGANGeneratorLoss"},
-    lambda r, f: F.mse_loss(f, torch.ones_like(f)))
-gan("hinge_d", {"type": "HingeGanDiscriminatorLoss"},
-    lambda r, f: F.relu(1 - r).mean() + F.relu(1 + f).mean())
-gan("hinge_g", {"type": "HingeGeneratorLoss"}, lambda r, f: -f.mean())
-gan("wgan_d", {"type": "WGANDiscriminatorLoss"},
-    lambda r, f: f.mean() - r.mean())
-gan("wgan_g", {"type": "WGanGeneratorLoss"}, lambda r, f: -f.mean())
+# BasicSR gives the discriminator's two halves one by one; those of LSGAN and of
+# the original GAN are added up here with a half each, as in its CycleGAN.
+for kind, share in (("vanilla", 0.5), ("lsgan", 0.5), ("hinge", 1),
+                    ("wgan", 1)):
+    known = {"vanilla": "Gan", "lsgan": "LsGan", "hinge": "HingeGan",
+             "wgan": "WGan"}[kind]
+    theirs = GANLoss(kind)
+    gan(f"{kind}_d", {"type": f"{known}DiscriminatorLoss"},
+        lambda r, f: share * (theirs(r, True, is_disc=True)
+                              + theirs(f, False, is_disc=True)))
+    gan(f"{kind}_g", {"type": f"{known}GeneratorLoss"},
+        lambda r, f: theirs(f, True))
+gan("ragan_g", {"type": "RaGANGeneratorLoss"},
+    lambda r, f: (bce(r.detach() - f.mean(), 0.0)
+                  + bce(f - r.detach().mean(), 1.0)) / 2)
 gan("ragan_d_srforge", {"type": "RaGANDiscriminatorLoss"},
     lambda r, f: adversarial.RaGANDiscriminatorLoss().calculate_score(
         r, f).mean())

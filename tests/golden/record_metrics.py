@@ -2,10 +2,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Records values of metrics, in double.
 
-Needs torch 2.11.0, torchmetrics 1.9.0, scikit-learn 1.9.1, scikit-image 0.26.0
-and numpy. Writes metric_cases.json of this folder: {"job", "batches": a list
-of fields, "values": {name: number or null for NaN}} for each case. Where two
-packages have the metric, both are asked and must agree.
+Needs torch 2.11.0, torchmetrics 1.9.0, scikit-learn 1.9.1, scikit-image 0.26.0,
+torch-ecg 0.0.33 and numpy. Writes metric_cases.json of this folder: {"job",
+"batches": a list of fields, "values": {name: number or null for NaN}[, "table":
+rows]} for each case. Where two packages have the metric, both are asked and
+must agree.
 """
 
 import json
@@ -18,6 +19,8 @@ import skimage.metrics
 import sklearn.metrics
 import torch
 from torch.nn import functional as F
+from torch_ecg.databases.physionet_databases.cinc2021 import (
+    compute_challenge_metric)
 from torchmetrics.functional import classification as tm
 from torchmetrics.functional import image as tm_image
 from torchmetrics.functional import regression as tm_regression
@@ -28,8 +31,8 @@ warnings.filterwarnings("ignore")
 CASES = {}
 
 
-def case(name, job, batches, values):
-    """`values` takes the batches' tensors joined, by name of the field."""
+def case(name, job, batches, values, table=None):
+    """`values`, and `table` if there is one, take the batches' tensors joined, by name of the field."""
     tensors = [{k: tensor_of(v) for k, v in batch.items()}
                for batch in batches]
     joined = {k: torch.cat([t[k] for t in tensors]) for k in tensors[0]}
@@ -40,6 +43,8 @@ def case(name, job, batches, values):
     CASES[name] = {"job": job, "batches": batches, "values": {
         key: None if math.isnan(float(value)) else float(value)
         for key, value in given.items()}}
+    if table is not None:
+        CASES[name]["table"] = table(**joined).tolist()
 
 
 def same(*values, tolerance=1e-9):
@@ -170,14 +175,42 @@ case("f1_labels_threshold", {"type": "F1", "threshold": 0.3,
          tm.multilabel_f1_score(output, target.int(), 4, threshold=0.3),
          tolerance=1e-6)})
 case("label_accuracy", {"type": "LabelAccuracy", "average": "micro"}, LABELS,
-     lambda output, target: {"label_accuracy": (
-         (output >= 0).double() == target).double().mean()})
+     lambda output, target: {"label_accuracy": tm.multilabel_accuracy(
+         (output >= 0).double() * 0.8, target.int(), 4,
+         average="micro").double()})
+case("label_accuracy_macro", {"type": "LabelAccuracy", "average": "macro"},
+     LABELS,
+     lambda output, target: {"label_accuracy": tm.multilabel_accuracy(
+         (output >= 0).double() * 0.8, target.int(), 4,
+         average="macro").double()})
 for name, component, exact in [
         ("precision", "Precision", sklearn.metrics.precision_score),
         ("recall", "Recall", sklearn.metrics.recall_score),
         ("f1", "F1", sklearn.metrics.f1_score)]:
     case(name + "_binary", {"type": component, "task": "binary"}, BINARY,
          lambda output, target: {name: exact(target, (output >= 0).int())})
+
+# ---- tables ------------------------------------------------------------------
+
+
+def of_labels(output, target):
+    """torchmetrics has [[tn, fp], [fn, tp]] of each; ours are tp, fp, fn, tn."""
+    each = tm.multilabel_confusion_matrix((output >= 0).double() * 0.8,
+                                          target.int(), 4).flatten(1)
+    return each[:, [3, 1, 2, 0]]
+
+
+case("confusion_matrix", {"type": "ConfusionMatrix"}, CLASSES,
+     lambda output, target: {"confusion_matrix/labels": len(target)},
+     lambda output, target: tm.multiclass_confusion_matrix(output, target, 6))
+case("confusion_matrix_pixels", {"type": "ConfusionMatrix",
+                                 "classes": list("abcd")}, PIXELS,
+     lambda output, target: {"confusion_matrix/labels": (target >= 0).sum()},
+     lambda output, target: tm.multiclass_confusion_matrix(
+         output, target, 4, ignore_index=-100))
+case("confusion_matrix_labels", {"type": "ConfusionMatrix"}, LABELS,
+     lambda output, target: {"confusion_matrix/labels": target.numel()},
+     of_labels)
 
 # ---- ranking -----------------------------------------------------------------
 
@@ -271,24 +304,11 @@ WEIGHTS = [[1.0, 0.3, 0.5, 0.25], [0.3, 1.0, 0.4, 0.1], [0.5, 0.4, 1.0, 0.2],
 
 
 def challenge(outputs, labels, weights, normal):
-    """By the text of the 2021 challenge's evaluation, recording by
-    recording."""
-    weights = numpy.array(weights)
-    classes = range(len(weights))
-
-    def earned(given):
-        total = 0.0
-        for truth, said in zip(labels, given):
-            either = sum(1 for i in classes if truth[i] or said[i])
-            for i in classes:
-                for j in classes:
-                    if truth[i] and said[j]:
-                        total += weights[i][j] / max(either, 1)
-        return total
-
-    inactive = [[j == normal for j in classes] for _ in labels]
-    low, high = earned(inactive), earned(labels)
-    return (earned(outputs) - low) / (high - low) if high != low else 0.0
+    """The code of the 2021 challenge's evaluation, as torch_ecg has it."""
+    names = [str(i) for i in range(len(weights))]
+    return compute_challenge_metric(
+        numpy.array(weights), numpy.array(labels, dtype=bool),
+        numpy.array(outputs, dtype=bool), names, str(normal))
 
 
 case("challenge_score", {"type": "ChallengeScore", "weights": WEIGHTS,

@@ -177,6 +177,57 @@ def record_residual(name):
                                allow_unused=True)]}
 
 
+def source_of(t, x):
+    return torch.sin(math.pi * x) * t
+
+
+# Losses of equations by name: the job, and the residual from the unknown, its
+# first derivatives, its second ones [of which][by which], and t, x.
+NAMED = [
+    ({"type": "BurgersResidual", "viscosity": "0.01/pi"},
+     lambda u, d, dd, t, x: d[0] + u * d[1] - 0.01 / math.pi * dd[1][1]),
+    ({"type": "HeatResidual", "diffusivity": 0.3, "source": "sin(pi*x)*t"},
+     lambda u, d, dd, t, x: d[0] - 0.3 * dd[1][1] - source_of(t, x)),
+    ({"type": "PoissonResidual", "coordinates": ["t", "x"],
+      "source": "exp(-x^2)"},
+     lambda u, d, dd, t, x: dd[0][0] + dd[1][1] - torch.exp(-x * x)),
+    ({"type": "AdvectionResidual", "velocity": "1 + x"},
+     lambda u, d, dd, t, x: d[0] + (1 + x) * d[1]),
+    ({"type": "WaveResidual", "speed": 2.0},
+     lambda u, d, dd, t, x: dd[0][0] - 4 * dd[1][1]),
+    ({"type": "BurgersResidual", "viscosity": "0.01/pi", "causal_epsilon": 0.7,
+      "causal_slices": 4, "causal_range": [-1.0, 1.0]},
+     lambda u, d, dd, t, x: d[0] + u * d[1] - 0.01 / math.pi * dd[1][1]),
+]
+
+
+def causal_loss(squares, t, epsilon, slices):
+    """Wang, Sankaran, Perdikaris 2022: the losses of slices of time, each with
+    exp(-epsilon * those before it); here a mean over points, not slices."""
+    place = ((t + 1) / 2 * slices).floor().clamp(0, slices - 1).long()
+    of_slices = torch.stack([squares[place == i].mean() if (place == i).any()
+                             else squares.new_zeros(()) for i in range(slices)])
+    before = torch.tril(torch.ones(slices, slices, dtype=torch.double), -1)
+    weights = torch.exp(-epsilon * before @ of_slices.detach())
+    return (weights[place] * squares).mean()
+
+
+def record_named(job, equation):
+    model = make("tanh").double()
+    x = points_of("tanh", 12, 41).double().requires_grad_()
+    u = model(x)[:, 0]
+    first = gradient(u, x)
+    second = [gradient(first[:, i], x).unbind(1) for i in range(2)]
+    squares = equation(u, first.unbind(1), second, x[:, 0], x[:, 1]).square()
+    epsilon = job.get("causal_epsilon")
+    loss = squares.mean() if epsilon is None else causal_loss(
+        squares, x[:, 0].detach(), epsilon, job["causal_slices"])
+    return {"job": {**job, "points": "input"}, "loss": loss.item(),
+            "gradients": [numbers(g) if g is not None else None for g in
+                          grad(loss, list(model.parameters()),
+                               allow_unused=True)]}
+
+
 def main():
     sobol = torch.quasirandom.SobolEngine(5)
     values = {
@@ -186,6 +237,7 @@ def main():
         "residuals": {name: record_residual(name) for name in
                       ["burgers", "heat", "poisson", "advection", "wave",
                        "mixed"]},
+        "named": [record_named(*each) for each in NAMED],
     }
     path = FOLDER / "pinn.json"
     path.write_text(json.dumps(values, separators=(",", ":"))

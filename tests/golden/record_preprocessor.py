@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Records MMEngine's image preprocessor and torchvision's MixUp and CutMix.
+"""Records MMEngine's image preprocessor, torchvision's MixUp and CutMix, and
+what our Mosaic says of itself, in torch.
 
 Needs torch 2.11.0, torchvision 0.26.0 and mmengine 0.10.7; writes
 preprocessor.json beside this file:
@@ -77,8 +78,31 @@ def mix_cases():
     return cases
 
 
+def mosaic_cases():
+    """Each pixel from the sample as many places before as its quarter says."""
+    labels = torch.nn.functional.one_hot(torch.tensor([2, 0, 1, 2]), 3).float()
+    cases = []
+    for shape, y, x in (([4, 2, 6, 5], 2, 3), ([4, 2, 6, 5], 5, 1),
+                        ([4, 3, 10], 1, 7)):
+        images = fill(shape, 12)
+        rows = torch.arange(shape[2] if len(shape) == 4 else 1)[:, None] >= y
+        quarter = 2 * rows + (torch.arange(shape[-1]) >= x)
+        if len(shape) == 3:
+            quarter = quarter[0]
+        joined, target = torch.zeros_like(images), torch.zeros_like(labels)
+        for i in range(4):
+            for k in range(4):
+                source = quarter == k
+                joined[i] = torch.where(source, images[i - k], joined[i])
+                target[i] += labels[i - k] * source.double().mean()
+        cases.append({'shape': shape, 'y': y, 'x': x,
+                      'output': values(joined), 'target': values(target)})
+    return cases
+
+
 def main():
-    recorded = {'preprocessor': preprocessor_cases(), 'mix': mix_cases()}
+    recorded = {'preprocessor': preprocessor_cases(), 'mix': mix_cases(),
+                'mosaic': mosaic_cases()}
     (HERE / 'preprocessor.json').write_text(json.dumps(recorded) + '\n')
 
 
