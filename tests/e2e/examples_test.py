@@ -72,6 +72,9 @@ LEARNT = {
 # What it must come down to; it begins at 0.9 or so.
 SOLVED = {'burgers.yaml': ('val/relative_l2', 0.5)}
 CHOSEN = os.environ.get('EPOCHD_E2E_EXAMPLES', '').split(',')
+# What its final weights must reach at least on data.test, which training does
+# not see.
+TESTED = {'ecg.yaml': ('test/f1', 0.5)}
 # Figures that are timings differ from run to run.
 TIMED = ('seconds', 'per_second', 'wait')
 
@@ -137,6 +140,18 @@ class ExamplesTest(unittest.TestCase):
             weights = weights_hash(cluster, alone)
             self.assertTrue(weights)
             self.assertEqual(weights_hash(cluster, killed), weights)
+            if file in TESTED:
+                metric, least = TESTED[file]
+                tested = self.submit(cluster, file, {
+                    **short, 'experiment.task': 'test',
+                    'experiment.load_from':
+                        str(cluster.final_checkpoint(alone)),
+                })
+                cluster.wait_state(tested, 'JOB_STATE_SUCCEEDED', 120)
+                values = [event['metrics']['metrics']
+                          for event in cluster.events(tested)
+                          if 'metrics' in event]
+                self.assertGreater(values[-1][metric], least)
             if file in LEARNT:
                 metric, least = LEARNT[file]
                 self.assertGreater(
