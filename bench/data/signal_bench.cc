@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 //   signal_bench windows RECORD FROM,TO... ROUNDS   opens and reads windows
-//   signal_bench tensors FILE ROUNDS                reads an npy or safetensors
+//   signal_bench open FILE ROUNDS       opens an npy or safetensors as data
+//   signal_bench sum FILE ROUNDS        and adds up every byte of it
 //
 // Prints seconds of each round, one a line; run_signals.py compares them with
 // Python's packages and cat.
@@ -9,10 +10,13 @@
 #include <ATen/Parallel.h>
 
 #include <chrono>
+#include <cinttypes>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/checkpoint/safetensors.h"
@@ -32,6 +36,22 @@ void Time(int rounds, F work) {
         std::chrono::steady_clock::now() - start;
     std::printf("%.9f\n", taken.count());
   }
+}
+
+std::vector<at::Tensor> Open(const std::string& path) {
+  if (path.ends_with(".npy")) return {ReadNpy(path)};
+  std::vector<at::Tensor> tensors;
+  for (NamedTensor& each : MapSafetensors(path)) {
+    tensors.push_back(std::move(each.tensor));
+  }
+  return tensors;
+}
+
+// Of 64-bit words, with overflow.
+uint64_t Sum(const at::Tensor& tensor) {
+  const auto* words = static_cast<const uint64_t*>(tensor.const_data_ptr());
+  return std::accumulate(words, words + tensor.nbytes() / sizeof(uint64_t),
+                         uint64_t{0});
 }
 
 int Run(const std::vector<std::string>& words) {
@@ -58,17 +78,18 @@ int Run(const std::vector<std::string>& words) {
     std::fprintf(stderr, "%g\n", sum / rounds);
     return 0;
   }
-  if (words.size() == 4 && words[1] == "tensors") {
+  if (words.size() == 4 && (words[1] == "open" || words[1] == "sum")) {
+    uint64_t sum = 0;
     Time(std::stoi(words[3]), [&] {
-      if (words[2].ends_with(".npy")) {
-        ReadNpy(words[2]);
-      } else {
-        ReadSafetensors(words[2]);
+      sum = 0;
+      for (const at::Tensor& each : Open(words[2])) {
+        if (words[1] == "sum") sum += Sum(each);
       }
     });
+    std::fprintf(stderr, "%" PRIu64 "\n", sum);
     return 0;
   }
-  std::fprintf(stderr, "signal_bench windows|tensors ...\n");
+  std::fprintf(stderr, "signal_bench windows|open|sum ...\n");
   return 2;
 }
 

@@ -25,6 +25,7 @@
 #include "worker/engine/core/allocator.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
+#include "worker/engine/data/mapped_file.h"
 #include "worker/engine/dist/failure.h"
 #include "worker/engine/dist/gloo.h"
 #include "worker/engine/dist/single.h"
@@ -392,6 +393,7 @@ int CodeOf(engine::ErrorKind kind) {
 
 int RunRank(const keeper::RankRequest& request) {
   engine::KeepFreedMemory();
+  engine::EndUnreadableMappings(link::kInfrastructure);
   const std::string rank_dir = link::RankDir(request.attempt_dir, request.rank);
   std::filesystem::create_directories(rank_dir);
   link::EventWriter writer(link::EventsPath(rank_dir), request.rank);

@@ -14,6 +14,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/shape.h"
+#include "worker/engine/data/mapped_file.h"
 #include "worker/engine/data/random_access_file.h"
 
 namespace epochd::engine {
@@ -168,10 +169,10 @@ Encoded Encode(const std::string& path, const std::vector<NamedTensor>& tensors,
 }
 
 // The tensors of a file of `num_bytes`, of which `read(offset, out)` gives
-// parts that lie within it.
-template <class Read>
+// parts, and `make(offset, shape, type)` tensors, that lie within it.
+template <class Read, class Make>
 std::vector<NamedTensor> ReadTensors(const std::string& path,
-                                     uint64_t num_bytes, Read read) {
+                                     uint64_t num_bytes, Read read, Make make) {
   if (num_bytes < 8) RefuseTensors(path, "shorter than a header");
   std::array<uint8_t, 8> prefix;
   read(0, std::span<uint8_t>(prefix));
@@ -219,15 +220,39 @@ std::vector<NamedTensor> ReadTensors(const std::string& path,
   }
   std::vector<NamedTensor> tensors;
   for (const Slot& slot : slots) {
-    at::Tensor tensor = at::empty(slot.shape, slot.type);
-    if (slot.end > slot.begin) {
-      read(8 + length + slot.begin,
-           std::span<uint8_t>(static_cast<uint8_t*>(tensor.mutable_data_ptr()),
-                              slot.end - slot.begin));
-    }
-    tensors.push_back({slot.name, std::move(tensor)});
+    tensors.push_back(
+        {slot.name, make(8 + length + slot.begin, slot.shape, slot.type)});
   }
   return tensors;
+}
+
+// Makes tensors in memory of their own.
+template <class Read>
+auto MakeBy(Read read) {
+  return [read](uint64_t offset, const std::vector<int64_t>& shape,
+                at::ScalarType type) {
+    at::Tensor tensor = at::empty(shape, type);
+    const std::span<uint8_t> out(
+        static_cast<uint8_t*>(tensor.mutable_data_ptr()), tensor.nbytes());
+    if (!out.empty()) read(offset, out);
+    return tensor;
+  };
+}
+
+// Of a file on the disk; `make_of(file, read)` is what makes tensors.
+template <class MakeOf>
+std::vector<NamedTensor> ReadTensorFile(const std::string& path,
+                                        MakeOf make_of) {
+  try {
+    const RandomAccessFile file(path);
+    const auto read = [&](uint64_t offset, std::span<uint8_t> out) {
+      file.ReadBulk(static_cast<int64_t>(offset), out);
+    };
+    return ReadTensors(path, static_cast<uint64_t>(file.num_bytes()), read,
+                       make_of(file, read));
+  } catch (const Error& error) {
+    throw Error(ErrorKind::kInfrastructure, error.what());
+  }
 }
 
 }  // namespace
@@ -246,23 +271,26 @@ std::string PackTensors(const std::vector<NamedTensor>& tensors) {
 }
 
 std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
-  try {
-    const RandomAccessFile file(path);
-    return ReadTensors(path, static_cast<uint64_t>(file.num_bytes()),
-                       [&](uint64_t offset, std::span<uint8_t> out) {
-                         file.ReadBulk(static_cast<int64_t>(offset), out);
-                       });
-  } catch (const Error& error) {
-    throw Error(ErrorKind::kInfrastructure, error.what());
-  }
+  return ReadTensorFile(
+      path, [](const auto& /*file*/, auto read) { return MakeBy(read); });
+}
+
+std::vector<NamedTensor> MapSafetensors(const std::string& path) {
+  return ReadTensorFile(path, [](const auto& file, auto /*read*/) {
+    return [tensors = FileTensors(file)](
+               uint64_t offset, const std::vector<int64_t>& shape,
+               at::ScalarType type) mutable {
+      return tensors.At(static_cast<int64_t>(offset), shape, type);
+    };
+  });
 }
 
 std::vector<NamedTensor> UnpackTensors(const std::string& path,
                                        std::string_view file) {
-  return ReadTensors(
-      path, file.size(), [&](uint64_t offset, std::span<uint8_t> out) {
-        std::memcpy(out.data(), file.data() + offset, out.size());
-      });
+  const auto read = [&](uint64_t offset, std::span<uint8_t> out) {
+    std::memcpy(out.data(), file.data() + offset, out.size());
+  };
+  return ReadTensors(path, file.size(), read, MakeBy(read));
 }
 
 }  // namespace epochd::engine

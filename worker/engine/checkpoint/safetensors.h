@@ -23,9 +23,12 @@ FileSummary WriteSafetensors(
     const std::string& path, const std::vector<NamedTensor>& tensors,
     const std::map<std::string, std::string>& metadata = {});
 
-// Tensors on the CPU, in order of their data. Throws Error(kInfrastructure)
-// for a file that cannot be read or is malformed.
+// Tensors on the CPU, in order of their data, in memory of their own. Throws
+// Error(kInfrastructure) for a file that cannot be read or is malformed.
 std::vector<NamedTensor> ReadSafetensors(const std::string& path);
+
+// The same for data: big ones are the file's own pages (data/mapped_file.h).
+std::vector<NamedTensor> MapSafetensors(const std::string& path);
 
 // The bytes of such a file, to be handed to another process, and back; `path`
 // stands in messages.

@@ -14,6 +14,7 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/shape.h"
 #include "worker/engine/data/file_bytes.h"
+#include "worker/engine/data/mapped_file.h"
 #include "worker/engine/data/random_access_file.h"
 
 namespace epochd::engine {
@@ -193,6 +194,9 @@ at::Tensor ReadNpy(const std::string& path) {
   Layout layout =
       ParseLayout(head, static_cast<uint64_t>(file.num_bytes()), path);
   const auto begin = static_cast<int64_t>(layout.begin);
+  if (!layout.fortran && !layout.type.big_endian) {
+    return FileTensors(file).At(begin, layout.shape, layout.type.scalar);
+  }
   return MakeArray(std::move(layout),
                    [&](std::span<uint8_t> out) { file.ReadBulk(begin, out); });
 }

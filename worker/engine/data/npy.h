@@ -11,8 +11,9 @@
 
 namespace epochd::engine {
 
-// Types: bool, int8-64, uint8, float16/32/64. Throws Error(kBadSpec) naming
-// file, and byte where it helps.
+// Types: bool, int8-64, uint8, float16/32/64. A big array in C order and this
+// machine's byte order is the file's own pages (mapped_file.h), others are in
+// memory. Throws Error(kBadSpec) naming file, and byte where it helps.
 at::Tensor ReadNpy(const std::string& path);
 // The same from memory; `path` only serves messages.
 at::Tensor ParseNpy(std::string_view bytes, const std::string& path);

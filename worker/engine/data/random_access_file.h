@@ -3,8 +3,8 @@
 // A file read at any place with pread: what is needed and no more. Regular
 // files only, so that a pipe or device cannot block. Any thread.
 //
-// Files are read, not mapped: a mapped file that another process shortens ends
-// this one with SIGBUS.
+// What is read stays what it was when another process shortens or changes the
+// file; big arrays of a data set are mapped (mapped_file.h).
 #pragma once
 
 #include <cstdint>
@@ -23,6 +23,8 @@ class RandomAccessFile {
 
   const std::string& path() const { return path_; }
   int64_t num_bytes() const { return num_bytes_; }
+  // Of the open file; this one's.
+  int descriptor() const { return file_; }
   // Fills `out` from byte `offset` on. Throws Error naming file and byte:
   // kBadSpec where the file ends before, kInfrastructure where reading fails.
   void Read(int64_t offset, std::span<uint8_t> out) const;

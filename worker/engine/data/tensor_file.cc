@@ -19,7 +19,7 @@ std::shared_ptr<Dataset> LoadTensorFile(const TensorFileOptions& options) {
     std::vector<NamedTensor> tensors;
     try {
       tensors = options.file.ends_with(".npz") ? ReadNpz(options.file)
-                                               : ReadSafetensors(options.file);
+                                               : MapSafetensors(options.file);
     } catch (const Error& error) {
       // A broken file of the user's stays broken, however often it is read.
       throw Error(ErrorKind::kBadSpec,

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A data set of arrays in files: one safetensors or npz file whose arrays
-// are the fields, or one npy file per field. First dimensions must agree.
+// are the fields, or one npy file per field. First dimensions must agree. Big
+// arrays are mapped (mapped_file.h): such a file must not change while it is
+// used.
 #pragma once
 
 #include <memory>
