@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "worker/engine/core/batch.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
 
 namespace epochd::engine {
@@ -56,6 +57,10 @@ class Dataset {
   // reading samples, as labels, groups and lengths are; what splits and
   // samplers look at. Before transforms. Undefined: not known.
   virtual at::Tensor Column(std::string_view field) const;
+  // What of it could not be opened when it was made and is left out, such as a
+  // recording with a broken header: where and why. The loader makes an error of
+  // it unless samples may be skipped; views say what they look at says.
+  virtual std::vector<Error> Unreadable() const { return {}; }
   // Random transforms that samples have gone through; views of a data set that
   // has them say as many, and further ones number their streams from there.
   virtual size_t NumTransforms() const { return 0; }

@@ -9,6 +9,21 @@
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
+namespace {
+
+Batch WithFloat32(Batch batch) {
+  Batch changed;
+  for (const auto& [name, value] : batch) {
+    if (at::isFloatingType(value.scalar_type()) &&
+        value.scalar_type() != at::kFloat) {
+      changed.Set(name, value.to(at::kFloat));
+    }
+  }
+  batch.Merge(std::move(changed));
+  return batch;
+}
+
+}  // namespace
 
 at::Tensor Dataset::Column(std::string_view field) const {
   static_cast<void>(field);
@@ -60,6 +75,15 @@ Batch TensorDataset::GetBatch(std::span<const int64_t> indices,
 at::Tensor TensorDataset::Column(std::string_view field) const {
   const at::Tensor* column = columns_.Find(field);
   return column == nullptr ? at::Tensor() : *column;
+}
+
+Batch Float32Dataset::Get(int64_t index, const SampleSeed& seed) const {
+  return WithFloat32(base_->Get(index, seed));
+}
+
+Batch Float32Dataset::GetBatch(std::span<const int64_t> indices,
+                               const SampleSeed& seed) const {
+  return WithFloat32(base_->GetBatch(indices, seed));
 }
 
 void TransformedDataset::Apply(Batch& sample, int64_t index,

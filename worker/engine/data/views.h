@@ -29,6 +29,27 @@ class TensorDataset : public Dataset {
   Batch columns_;
 };
 
+// Gives floating numbers of every width as float32, which is what models hold
+// and losses compute in; whole numbers stay. Columns, for splits and samplers,
+// are as they were.
+class Float32Dataset : public Dataset {
+ public:
+  explicit Float32Dataset(std::shared_ptr<const Dataset> base)
+      : base_(std::move(base)) {}
+  int64_t Size() const override { return base_->Size(); }
+  Batch Get(int64_t index, const SampleSeed& seed) const override;
+  Batch GetBatch(std::span<const int64_t> indices,
+                 const SampleSeed& seed) const override;
+  at::Tensor Column(std::string_view field) const override {
+    return base_->Column(field);
+  }
+  std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
+  size_t NumTransforms() const override { return base_->NumTransforms(); }
+
+ private:
+  std::shared_ptr<const Dataset> base_;
+};
+
 // Applies transforms, in order, to another data set's samples.
 class TransformedDataset : public Dataset {
  public:
@@ -44,6 +65,7 @@ class TransformedDataset : public Dataset {
   at::Tensor Column(std::string_view field) const override {
     return base_->Column(field);
   }
+  std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
   size_t NumTransforms() const override {
     return num_before_ + transforms_.size();
   }

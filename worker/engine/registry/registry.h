@@ -19,6 +19,7 @@
 
 #include "catalogue/catalogue.h"
 #include "worker/engine/core/loss.h"
+#include "worker/engine/data/views.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/hook_parameters.h"
 #include "worker/engine/registry/loader_parameters.h"
@@ -51,7 +52,9 @@ class Registry {
                   }
                 }
                 if constexpr (std::is_same_v<T, Dataset>) {
-                  made = WithTransforms(std::move(made), params);
+                  made = WithTransforms(
+                      std::make_shared<Float32Dataset>(std::move(made)),
+                      params);
                 }
                 if constexpr (std::is_same_v<T, Model>) {
                   ApplyModelParameters(params, *made);

@@ -18,56 +18,56 @@ using catalogue::Json;
 Component Csv() {
   return {.kind = "dataset",
           .name = "Csv",
-          .help = "Rows of a CSV file as numbers.",
+          .help = "rows of a CSV file as numbers",
           .parameters = {
               {.name = "file",
                .type = "path",
                .required = true,
-               .help = "CSV file, plain or gzip."},
+               .help = "CSV file, plain or gzip"},
               {.name = "header",
                .type = "bool",
                .default_value = true,
-               .help = "The first row names the columns."},
+               .help = "the first row names the columns"},
               {.name = "delimiter",
                .type = "string",
                .default_value = ",",
                .aliases = {"sep"},
-               .help = "One character, or \\t."},
+               .help = "one character, or \\t"},
               {.name = "input",
                .type = "list<string>",
                .scalar_ok = true,
-               .help = "Columns of the field `input`, by name or number from "
-                       "0; absent: all that are nothing else."},
+               .help = "columns of the field `input`, by name or number from "
+                       "0; absent: all that are nothing else"},
               {.name = "target",
                .type = "list<string>",
                .scalar_ok = true,
-               .help = "Columns of the field `target`; absent: it has none."},
+               .help = "columns of the field `target`; absent: it has none"},
               {.name = "target_type",
                .type = "string",
                .default_value = "auto",
                .choices = {"auto", "class", "number"},
                .help = "auto: a class where one column holds whole numbers "
-                       "from 0 or `classes` is given."},
+                       "from 0 or `classes` is given"},
               {.name = "classes",
                .type = "list<string>",
-               .help = "Names of classes in the order of their numbers."},
+               .help = "names of classes in the order of their numbers"},
               {.name = "group",
                .type = "string",
-               .help = "Column that splits by group may ask for."},
+               .help = "column that splits by group may ask for"},
               {.name = "ignore",
                .type = "list<string>",
                .scalar_ok = true,
-               .help = "Columns that are not input."},
+               .help = "columns that are not input"},
               {.name = "missing",
                .type = "float",
-               .help = "Value of an empty cell; absent: an error."}}};
+               .help = "value of an empty cell; absent: an error"}}};
 }
 
 std::shared_ptr<Dataset> MakeCsv(const Params& params) {
   const std::string delimiter = params.String("delimiter");
   if (delimiter.size() != 1 && delimiter != "\\t") {
     params.Fail("delimiter",
-                "is \"" + delimiter + "\"; one character, or \\t, is accepted");
+                "\"" + delimiter + "\"; one character, or \\t, is accepted");
   }
   const std::string type = params.String("target_type");
   return LoadCsvDataset(
@@ -88,16 +88,17 @@ std::shared_ptr<Dataset> MakeCsv(const Params& params) {
 Component Tensors() {
   return {.kind = "dataset",
           .name = "Tensors",
-          .help = "Values written in the job file, a sample per entry.",
+          .help = "values written in the job file, a sample per entry",
           .parameters = {
               {.name = "fields",
                .type = "map<any>",
                .required = true,
-               .help = "Field to nested lists of numbers; a `target` of whole "
-                       "numbers is int64, other numbers are float32."},
+               .min_items = 1,
+               .help = "field to nested lists of numbers; a `target` of whole "
+                       "numbers is int64, other numbers are float32"},
               {.name = "types",
                .type = "map<string>",
-               .help = "Field to float32, float64, int64 or bool."}}};
+               .help = "field to float32, int64 or bool"}}};
 }
 
 std::shared_ptr<Dataset> MakeTensors(const Params& params) {
@@ -105,11 +106,10 @@ std::shared_ptr<Dataset> MakeTensors(const Params& params) {
   if (params.Has("types")) {
     for (const auto& [field, type] : params.Raw("types").items()) {
       types[field] = type.get<std::string>();
-      if (types[field] != "float32" && types[field] != "float64" &&
-          types[field] != "int64" && types[field] != "bool") {
+      if (types[field] != "float32" && types[field] != "int64" &&
+          types[field] != "bool") {
         params.Fail("types", "field \"" + field + "\" is \"" + types[field] +
-                                 "\"; float32, float64, int64 or bool is "
-                                 "accepted");
+                                 "\"; float32, int64 or bool is accepted");
       }
     }
   }
@@ -118,7 +118,6 @@ std::shared_ptr<Dataset> MakeTensors(const Params& params) {
     columns.Set(field,
                 TensorOf(values, field, types[field], field == "target"));
   }
-  if (columns.empty()) params.Fail("fields", "empty; one or more are needed");
   return std::make_shared<TensorDataset>(std::move(columns));
 }
 

@@ -76,9 +76,7 @@ at::Tensor TensorOf(const Json& values, const std::string& field,
                     const std::string& type, bool whole_is_class) {
   const NestedNumbers numbers(values, field);
   at::ScalarType scalar = at::kFloat;
-  if (type == "float64") {
-    scalar = at::kDouble;
-  } else if (type == "int64") {
+  if (type == "int64") {
     scalar = at::kLong;
   } else if (type == "bool" || (type.empty() && numbers.all_bool())) {
     scalar = at::kBool;

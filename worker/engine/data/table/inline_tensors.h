@@ -12,7 +12,7 @@
 
 namespace epochd::engine {
 
-// `type`: float32, float64, int64, bool, or empty: bool for true and false,
+// `type`: float32, int64, bool, or empty: bool for true and false,
 // int64 for whole numbers where `whole_is_class`, else float32. Throws
 // Error(kBadSpec) naming `field` and the first entry that is no number or of
 // another length.

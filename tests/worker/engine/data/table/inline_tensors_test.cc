@@ -23,7 +23,6 @@ TEST(InlineTensors, HaveTheTypeOfTheirNumbers) {
   EXPECT_EQ(
       TensorOf(Json::parse("[true, false]"), "m", "", false).scalar_type(),
       at::kBool);
-  EXPECT_EQ(TensorOf(table, "x", "float64", false).scalar_type(), at::kDouble);
   EXPECT_EQ(TensorOf(table, "x", "int64", false).scalar_type(), at::kLong);
 }
 
