@@ -7,6 +7,7 @@ Needs pyedflib 0.1.42 and numpy. Run it again only to add cases:
     python tests/golden/record_edf.py
 """
 
+import datetime
 import json
 import pathlib
 
@@ -44,11 +45,58 @@ def write(name, kind, rng):
     writer.close()
 
 
+def write_stages():
+    """A night of 12 s: stages with a duration, and one that has none."""
+    writer = pyedflib.EdfWriter(str(FOLDER / "stages.edf"), 1,
+                                file_type=pyedflib.FILETYPE_EDFPLUS)
+    writer.setStartdatetime(datetime.datetime(2020, 1, 1, 22, 0, 0))
+    writer.setSignalHeaders([
+        {"label": "EEG Fpz-Cz", "dimension": "uV", "sample_frequency": 10,
+         "physical_min": -3276.8, "physical_max": 3276.7,
+         "digital_min": -2**15, "digital_max": 2**15 - 1, "prefilter": "",
+         "transducer": ""}])
+    writer.writeSamples([numpy.arange(120, dtype=numpy.int32)], digital=True)
+    for onset, duration, text in (
+            (0, -1, "Lights off"), (0, 4, "Sleep stage W"),
+            (4, 4, "Sleep stage 1"), (5.5, -1, "Arousal"),
+            (8, -1, "Sleep stage 2"), (11, 1, "Sleep stage W")):
+        writer.writeAnnotation(onset, duration, text)
+    writer.close()
+
+
+def write_unusual(name, kind, seconds, rng):
+    """Data records of an unusual length, and annotations in three signals."""
+    bits = 23 if name.endswith("bdf") else 15
+    rates = (32, 8, 40)  # samples of a data record
+    writer = pyedflib.EdfWriter(str(FOLDER / name), len(rates), file_type=kind)
+    writer.setStartdatetime(datetime.datetime(2020, 1, 1, 22, 0, 0))
+    writer.setDatarecordDuration(seconds)
+    writer.set_number_of_annotation_signals(3)
+    writer.setSignalHeaders([
+        {"label": f"S{i}", "dimension": "uV",
+         "sample_frequency": rate / seconds, "physical_min": -100.0 - i,
+         "physical_max": 250.5, "digital_min": -2**bits,
+         "digital_max": 2**bits - 1, "prefilter": "", "transducer": ""} for i, rate in enumerate(rates)])
+    records = 3
+    writer.writeSamples(
+        [rng.integers(-2**bits, 2**bits, rate * records).astype(numpy.int32)
+         for rate in rates], digital=True)
+    for i in range(7):
+        writer.writeAnnotation(i * seconds / 4, -1, f"event {i}")
+    writer.close()
+
+
 def main():
+    write_stages()
+    write_unusual("short.edf", pyedflib.FILETYPE_EDFPLUS, 0.25,
+                  numpy.random.default_rng(8))
+    write_unusual("long.bdf", pyedflib.FILETYPE_BDFPLUS, 8,
+                  numpy.random.default_rng(9))
     rng = numpy.random.default_rng(7)
     recorded = {}
     for name, kind in KINDS.items():
         write(name, kind, rng)
+    for name in [*KINDS, "stages.edf", "short.edf", "long.bdf"]:
         with pyedflib.EdfReader(str(FOLDER / name)) as reader:
             onsets, durations, texts = reader.readAnnotations()
             recorded[name] = {

@@ -25,6 +25,8 @@ using Clock = std::chrono::steady_clock;
 constexpr double kCheap = 30e-6;
 constexpr double kDear = 100e-6;
 constexpr int kFirstMeasures = 8;
+// Times the ranks it is counted without overflow.
+constexpr int64_t kMaxBatchSize = int64_t{1} << 31;
 // Problems that are kept to be told.
 constexpr size_t kMaxProblems = 5;
 
@@ -325,26 +327,48 @@ class Loader : public BatchSource {
   Skipped skipped_;
 };
 
+// What of the data could not be opened counts as samples that cannot be read.
+void CheckUnreadable(const Dataset& dataset, const LoaderOptions& options) {
+  const std::vector<Error> unreadable = dataset.Unreadable();
+  if (unreadable.empty()) return;
+  if (!options.policy.skip) throw unreadable.front();
+  const auto count = static_cast<int64_t>(unreadable.size());
+  if (count > options.max_skipped) {
+    throw Error(ErrorKind::kBadSpec,
+                TellUnreadable(unreadable) + "; more than max_skipped: " +
+                    std::to_string(options.max_skipped) + " allows");
+  }
+}
+
 }  // namespace
 
-std::vector<int64_t> EpochOrder(int64_t size, int64_t epoch,
-                                const LoaderOptions& options) {
-  return Share(PlainOrder(size, options.shuffle,
-                          {options.seed, epoch, options.torch_order}),
-               options);
+std::string TellUnreadable(const std::vector<Error>& unreadable) {
+  std::string text = std::to_string(unreadable.size()) +
+                     " records could not be opened and are left out";
+  for (size_t i = 0; i < std::min(unreadable.size(), kMaxProblems); ++i) {
+    text += std::string(i == 0 ? ": " : "; ") + unreadable[i].what();
+  }
+  if (unreadable.size() > kMaxProblems) {
+    text +=
+        "; and " + std::to_string(unreadable.size() - kMaxProblems) + " more";
+  }
+  return text;
 }
 
 std::unique_ptr<BatchSource> MakeLoader(std::shared_ptr<const Dataset> dataset,
                                         const LoaderOptions& options) {
-  if (options.batch_size < 1 || options.threads < 0 || options.rank < 0 ||
+  if (options.batch_size < 1 || options.batch_size > kMaxBatchSize ||
+      options.threads < 0 || options.rank < 0 ||
       options.rank >= options.world_size) {
     throw Error(ErrorKind::kBadSpec,
                 "loader: batch_size " + std::to_string(options.batch_size) +
                     ", threads " + std::to_string(options.threads) + ", rank " +
                     std::to_string(options.rank) + " of " +
                     std::to_string(options.world_size) +
-                    "; batch_size must be 1 or more, threads 0 or more");
+                    "; batch_size must be 1 to " +
+                    std::to_string(kMaxBatchSize) + ", threads 0 or more");
   }
+  CheckUnreadable(*dataset, options);
   const PlainSampler plain(options.shuffle, /*endless=*/false);
   const Sampler& sampler = options.sampler ? *options.sampler : plain;
   auto ordering =

@@ -21,6 +21,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
@@ -53,19 +54,20 @@ struct LoaderOptions {
   int64_t prefetch_bytes = int64_t{1} << 30;
   CollateOptions collate = {};
   ReadPolicy policy = {};
-  // Samples that may be left out in an epoch of a rank.
+  // Samples that may be left out in an epoch of a rank, and records when the
+  // data are opened.
   int64_t max_skipped = 100;
   // Batches lie in memory from which a GPU copies without waiting.
   bool pin_memory = false;
 };
 
 // Throws Error(kBadSpec): options that make no sense, or a sampler that cannot
-// order the data set.
+// order the data set. Of data that could not all be opened: the first reason,
+// or with `policy.skip` where it is more than `max_skipped`.
 std::unique_ptr<BatchSource> MakeLoader(std::shared_ptr<const Dataset> dataset,
                                         const LoaderOptions& options);
 
-// The indices of this rank in `epoch` without a sampler, in order.
-std::vector<int64_t> EpochOrder(int64_t size, int64_t epoch,
-                                const LoaderOptions& options);
+// Dataset::Unreadable() in words, the first few by name.
+std::string TellUnreadable(const std::vector<Error>& unreadable);
 
 }  // namespace epochd::engine

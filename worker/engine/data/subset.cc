@@ -134,6 +134,14 @@ at::Tensor ConcatDataset::Column(std::string_view field) const {
   return at::cat(columns);
 }
 
+std::vector<Error> ConcatDataset::Unreadable() const {
+  std::vector<Error> all;
+  for (const auto& part : parts_) {
+    for (Error& each : part->Unreadable()) all.push_back(std::move(each));
+  }
+  return all;
+}
+
 size_t ConcatDataset::NumTransforms() const {
   size_t most = 0;
   for (const auto& part : parts_) {

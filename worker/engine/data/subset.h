@@ -27,6 +27,7 @@ class SubsetDataset : public Dataset {
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
+  std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
   size_t NumTransforms() const override { return base_->NumTransforms(); }
 
  private:
@@ -45,6 +46,7 @@ class ConcatDataset : public Dataset {
                  const SampleSeed& seed) const override;
   // Known when all parts know it, with values of the same shape and type.
   at::Tensor Column(std::string_view field) const override;
+  std::vector<Error> Unreadable() const override;
   size_t NumTransforms() const override;
 
  private:

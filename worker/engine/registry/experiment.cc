@@ -148,11 +148,15 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
       return maker.Make({&first, 1}, {.seed = seed}).batch;
     };
   }
+  const std::vector<Error> unreadable = dataset->Unreadable();
   std::unique_ptr<BatchSource> source;
   try {
     source = MakeLoader(std::move(dataset), loader);
   } catch (const Error& error) {
-    Refuse(path, error.what());
+    throw Error(error.kind(), path + ": " + error.what());
+  }
+  if (!unreadable.empty()) {
+    scope_.Notice("warning", path + ": " + TellUnreadable(unreadable));
   }
   if (part == "train" && source->NumBatches() == 0) {
     Refuse(AppendKey(path, "batch_size"),

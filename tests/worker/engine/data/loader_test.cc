@@ -8,6 +8,7 @@
 #include <set>
 #include <stdexcept>
 
+#include "tests/worker/engine/epoch_order.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/random.h"
 #include "worker/engine/data/transforms.h"

@@ -14,6 +14,7 @@
 #include "hooks/checkpoint_saver.h"
 #include "tests/worker/engine/digits_run.h"
 #include "tests/worker/engine/dist/ranks.h"
+#include "tests/worker/engine/epoch_order.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/data/loader.h"
 #include "worker/engine/dist/agreement.h"

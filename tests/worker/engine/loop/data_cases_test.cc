@@ -8,6 +8,7 @@
 #include <set>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/epoch_order.h"
 #include "tests/worker/engine/loop/tiny_run.h"
 #include "worker/engine/core/seed.h"
 #include "worker/engine/data/bounded_source.h"

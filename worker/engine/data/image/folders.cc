@@ -28,6 +28,7 @@ class ImageDataset : public Dataset {
         as_float_(options.as_float) {}
 
   int64_t Size() const override { return plan_.Size(); }
+  std::vector<Error> Unreadable() const override { return plan_.unreadable(); }
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     const int64_t number = plan_.ImageOf(index);

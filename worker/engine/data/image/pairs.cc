@@ -208,11 +208,12 @@ class PairDataset : public Dataset {
       throw Error(ErrorKind::kBadSpec,
                   "patch_size: " + std::to_string(patch.size) +
                       "; a multiple of the scale, " + std::to_string(scale) +
-                      ", is needed");
+                      ", is accepted");
     }
   }
 
   int64_t Size() const override { return plan_.Size(); }
+  std::vector<Error> Unreadable() const override { return plan_.unreadable(); }
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     const int64_t number = plan_.ImageOf(index);

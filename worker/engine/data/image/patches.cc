@@ -27,15 +27,21 @@ PatchPlan::PatchPlan(const PatchOptions& options, int64_t images,
   if (options_.kind != PatchKind::kGrid) return;
   first_.push_back(0);
   for (int64_t i = 0; i < images; ++i) {
-    const ImageInfo info = size_of(i);
-    first_.push_back(first_.back() + (info.height / options_.size) *
-                                         (info.width / options_.size));
+    first_.push_back(first_.back());
+    try {
+      const ImageInfo info = size_of(i);
+      first_.back() +=
+          (info.height / options_.size) * (info.width / options_.size);
+    } catch (const Error& error) {
+      unreadable_.push_back(error);
+    }
   }
   if (first_.back() == 0) {
-    throw Error(ErrorKind::kBadSpec, "patch_size: is " +
-                                         std::to_string(options_.size) +
-                                         ", larger than each of the " +
-                                         std::to_string(images) + " images");
+    if (!unreadable_.empty()) throw unreadable_.front();
+    throw Error(ErrorKind::kBadSpec,
+                "patch_size: " + std::to_string(options_.size) +
+                    ", larger than each of the " + std::to_string(images) +
+                    " images");
   }
 }
 

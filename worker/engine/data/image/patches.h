@@ -21,6 +21,7 @@
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/data/image/image.h"
 
 namespace epochd::engine {
@@ -38,8 +39,8 @@ class PatchPlan {
   // Height and width of image i; asked only for grids.
   using SizeOf = std::function<ImageInfo(int64_t image)>;
 
-  // Throws Error(kBadSpec) when no grid fits any image, and what `size_of`
-  // throws.
+  // An image whose size cannot be told has no sample. Throws Error(kBadSpec)
+  // when no grid fits any image.
   PatchPlan(const PatchOptions& options, int64_t images, const SizeOf& size_of);
 
   int64_t Size() const;
@@ -52,12 +53,15 @@ class PatchPlan {
                 int64_t width, int64_t scale, const std::string& path) const;
   // ImageOf() of all, int64 [Size()].
   at::Tensor ImageColumn() const;
+  // What `size_of` threw, of images that have no sample therefore.
+  const std::vector<Error>& unreadable() const { return unreadable_; }
 
  private:
   const PatchOptions options_;
   const int64_t images_;
   // Grids: where the samples of each image begin, and all end.
   std::vector<int64_t> first_;
+  std::vector<Error> unreadable_;
 };
 
 // uint8 [C, H, W] -> float in [0, 1], contiguous.

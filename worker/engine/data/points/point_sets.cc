@@ -80,6 +80,16 @@ class Sets : public Dataset {
     return batch;
   }
 
+  std::vector<Error> Unreadable() const override {
+    std::vector<Error> all;
+    for (const PointSet& set : sets_) {
+      for (Error& each : set.dataset->Unreadable()) {
+        all.push_back(std::move(each));
+      }
+    }
+    return all;
+  }
+
   at::Tensor Column(std::string_view field) const override {
     for (const PointSet& set : sets_) {
       if (set.per_sample != 0 || set.dataset->Size() != size_) continue;

@@ -11,7 +11,9 @@ namespace epochd::engine {
 namespace {
 
 using catalogue::Component;
+using catalogue::Json;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 // What windows of any recording take.
 std::vector<Parameter> WindowParameters() {
@@ -19,38 +21,38 @@ std::vector<Parameter> WindowParameters() {
            .type = "list<string>",
            .aliases = {"channels", "signals"},
            .scalar_ok = true,
-           .help = "Names of leads, or numbers from 0, in the order wanted; "
-                   "absent: all."},
+           .help = "names of leads, or numbers from 0, in the order wanted; "
+                   "absent: all"},
           {.name = "missing_leads",
            .type = "string",
            .default_value = "error",
            .choices = {"error", "zero"},
-           .help = "What a record without one of the leads gives."},
+           .help = "what a record without one of the leads gives"},
           {.name = "window",
            .type = "float",
            .min = 0,
            .exclusive_min = true,
-           .help = "Seconds of a sample; absent: a whole record."},
+           .help = "seconds of a sample; absent: a whole record"},
           {.name = "stride",
            .type = "float",
            .min = 0,
            .exclusive_min = true,
-           .help = "Seconds from one window to the next; absent: the window."},
+           .help = "seconds from one window to the next; absent: the window"},
           {.name = "rest",
            .type = "string",
            .default_value = "drop",
            .choices = {"drop", "pad"},
-           .help = "What becomes of a last window that is shorter."},
+           .help = "what becomes of a last window that is shorter"},
           {.name = "fs",
            .type = "float",
            .min = 0,
            .exclusive_min = true,
            .aliases = {"sampling_rate"},
-           .help = "Samples a second to resample to; absent: the records'."},
+           .help = "samples a second to resample to; absent: the records'"},
           {.name = "fill",
            .type = "float",
            .default_value = 0.0,
-           .help = "Value where a record has no sample."}};
+           .help = "value where a record has no sample"}};
 }
 
 WindowOptions ReadWindowOptions(const Params& params) {
@@ -64,182 +66,183 @@ WindowOptions ReadWindowOptions(const Params& params) {
 LabelSource ReadSource(const std::string& name) {
   if (name == "record") return LabelSource::kRecord;
   if (name == "comment") return LabelSource::kComment;
-  if (name == "rhythm") return LabelSource::kRhythm;
+  if (name == "rhythm" || name == "annotation") return LabelSource::kAnnotation;
   if (name == "csv") return LabelSource::kCsv;
   return LabelSource::kNone;
 }
 
-Component WfdbRecordsComponent() {
-  Component component{
-      .kind = "dataset",
-      .name = "WfdbRecords",
-      .help = "Windows of WFDB records [leads, samples], with labels.",
-      .parameters = {{.name = "records",
-                      .type = "path",
-                      .required = true,
-                      .aliases = {"db_dir"},
-                      .help = "Folder, list of records (RECORDS) or header."}}};
+// Where the labels and groups of any recording come from: `labels` and `group`
+// with what they may be, and what of it a format has alone.
+std::vector<Parameter> LabelParameters(Parameter labels, Parameter group) {
+  return {std::move(labels),
+          {.name = "classes",
+           .type = "list<string>",
+           .help = "labels in the order of their numbers"},
+          {.name = "multi_label",
+           .type = "bool",
+           .default_value = false,
+           .help = "a 0 or 1 per class in place of one class"},
+          {.name = "unknown_label",
+           .type = "string",
+           .default_value = "error",
+           .choices = {"error", "skip"},
+           .help = "what a label that is no class does; skip leaves the window "
+                   "out, or the label with multi_label"},
+          {.name = "label_file",
+           .type = "path",
+           .help = "CSV file with a row per record, for labels and groups"},
+          {.name = "record_column",
+           .type = "string",
+           .default_value = "record",
+           .help = "its column of record names"},
+          {.name = "label_column",
+           .type = "string",
+           .default_value = "label",
+           .help = "its column of labels"},
+          std::move(group),
+          {.name = "group_column",
+           .type = "string",
+           .default_value = "patient",
+           .help = "the CSV file's column of groups"}};
+}
+
+std::vector<Rule> LabelRules(std::vector<Json> labels) {
+  return {{.check = Rule::Check::kNeeds,
+           .of = {"classes"},
+           .when = {{"labels", std::move(labels)}}},
+          {.check = Rule::Check::kNeeds,
+           .of = {"label_file"},
+           .when = {{"labels", {"csv"}}}},
+          {.check = Rule::Check::kNeeds,
+           .of = {"label_file"},
+           .when = {{"group", {"csv"}}}}};
+}
+
+Component Recordings(const char* name, const char* help, Parameter records,
+                     std::vector<Parameter> labels, std::vector<Rule> rules) {
+  Component component{.kind = "dataset",
+                      .name = name,
+                      .help = help,
+                      .parameters = {std::move(records)}};
   for (Parameter& each : WindowParameters()) {
     component.parameters.push_back(std::move(each));
   }
-  const std::vector<Parameter> labels = {
-      {.name = "labels",
-       .type = "string",
-       .default_value = "none",
-       .choices = {"none", "comment", "rhythm", "csv"},
-       .help = "Where labels stand: a header's comment, rhythm annotations "
-               "such as (AFIB, a CSV file."},
-      {.name = "classes",
-       .type = "list<string>",
-       .help = "Labels in the order of their numbers."},
-      {.name = "multi_label",
-       .type = "bool",
-       .default_value = false,
-       .help = "A 0 or 1 per class in place of one class."},
-      {.name = "unknown_label",
-       .type = "string",
-       .default_value = "error",
-       .choices = {"error", "skip"},
-       .help = "What a label that is no class does; skip leaves the window "
-               "out, or the label with multi_label."},
+  for (Parameter& each : labels) {
+    component.parameters.push_back(std::move(each));
+  }
+  component.rules = std::move(rules);
+  return component;
+}
+
+void ReadRecordOptions(const Params& params, RecordOptions& options) {
+  options.records = params.String("records");
+  options.leads = params.Strings("leads");
+  options.zero_missing_leads = params.String("missing_leads") == "zero";
+  options.windows = ReadWindowOptions(params);
+  options.labels = ReadSource(params.String("labels"));
+  options.classes = {.names = params.Strings("classes"),
+                     .is_multi = params.Bool("multi_label"),
+                     .skip_unknown = params.String("unknown_label") == "skip"};
+  options.group = ReadSource(params.String("group"));
+  options.label_file = params.OptionalString("label_file").value_or("");
+  options.record_column = params.String("record_column");
+  options.label_column = params.String("label_column");
+  options.group_column = params.String("group_column");
+  if (!options.label_file.empty() && options.labels != LabelSource::kCsv &&
+      options.group != LabelSource::kCsv) {
+    params.Fail("label_file",
+                "\"" + options.label_file +
+                    "\", and neither labels nor group is csv, which reads it");
+  }
+}
+
+Component WfdbRecordsComponent() {
+  Component component = Recordings(
+      "WfdbRecords", "windows of WFDB records [leads, samples], with labels",
+      {.name = "records",
+       .type = "path",
+       .required = true,
+       .aliases = {"db_dir"},
+       .help = "folder, list of records (RECORDS) or header"},
+      LabelParameters(
+          {.name = "labels",
+           .type = "string",
+           .default_value = "none",
+           .choices = {"none", "comment", "rhythm", "csv"},
+           .help = "where labels stand: a header's comment, rhythm annotations "
+                   "such as (AFIB, a CSV file"},
+          {.name = "group",
+           .type = "string",
+           .default_value = "record",
+           .choices = {"record", "comment", "csv"},
+           .help = "what the column `group` for splits is made of"}),
+      LabelRules({"comment", "rhythm", "csv"}));
+  const std::vector<Parameter> own = {
       {.name = "label_key",
        .type = "string",
        .default_value = "Dx",
-       .help = "Comment `KEY: label, label` of headers."},
+       .help = "comment `KEY: label, label` of headers"},
       {.name = "annotations",
        .type = "string",
        .default_value = "atr",
-       .help = "Extension of the annotation files."},
-      {.name = "label_file",
-       .type = "path",
-       .help = "CSV file with a row per record, for labels and groups."},
-      {.name = "record_column",
-       .type = "string",
-       .default_value = "record",
-       .help = "Its column of record names."},
-      {.name = "label_column",
-       .type = "string",
-       .default_value = "label",
-       .help = "Its column of labels."},
-      {.name = "group",
-       .type = "string",
-       .default_value = "record",
-       .choices = {"record", "comment", "csv"},
-       .help = "What the column `group` for splits is made of."},
+       .help = "extension of the annotation files"},
       {.name = "group_key",
        .type = "string",
        .default_value = "Patient",
-       .help = "Comment `KEY: group` of headers."},
-      {.name = "group_column",
-       .type = "string",
-       .default_value = "patient",
-       .help = "The CSV file's column of groups."},
+       .help = "comment `KEY: group` of headers"},
       {.name = "checksums",
        .type = "string",
        .default_value = "warn",
        .choices = {"ignore", "warn", "error"},
-       .help = "What a wrong checksum does, seen where a signal is read from "
-               "end to end."},
+       .help = "what a wrong checksum does, seen where a signal is read from "
+               "end to end"},
       {.name = "verify",
        .type = "bool",
        .default_value = false,
-       .help = "Read every record once at the start."}};
-  for (const Parameter& each : labels) component.parameters.push_back(each);
+       .help = "read every record once at the start"}};
+  for (const Parameter& each : own) component.parameters.push_back(each);
   return component;
 }
 
 std::shared_ptr<Dataset> MakeWfdbRecords(const Params& params) {
-  WfdbRecordsOptions options{
-      .records = params.String("records"),
-      .leads = params.Strings("leads"),
-      .zero_missing_leads = params.String("missing_leads") == "zero",
-      .windows = ReadWindowOptions(params),
-      .labels = ReadSource(params.String("labels")),
-      .label_key = params.String("label_key"),
-      .annotations = params.String("annotations"),
-      .label_file = params.OptionalString("label_file").value_or(""),
-      .record_column = params.String("record_column"),
-      .label_column = params.String("label_column"),
-      .classes = {.names = params.Strings("classes"),
-                  .is_multi = params.Bool("multi_label"),
-                  .skip_unknown = params.String("unknown_label") == "skip"},
-      .group = ReadSource(params.String("group")),
-      .group_key = params.String("group_key"),
-      .group_column = params.String("group_column"),
-      .verify = params.Bool("verify")};
+  WfdbRecordsOptions options;
+  ReadRecordOptions(params, options);
+  options.label_key = params.String("label_key");
+  options.annotations = params.String("annotations");
+  options.group_key = params.String("group_key");
+  options.verify = params.Bool("verify");
   const std::string checksums = params.String("checksums");
   options.checksums = checksums == "error"  ? ChecksumPolicy::kError
                       : checksums == "warn" ? ChecksumPolicy::kWarn
                                             : ChecksumPolicy::kIgnore;
-  if (options.labels != LabelSource::kNone && options.classes.names.empty()) {
-    params.Fail("classes", "missing; labels need the classes' names");
-  }
-  if ((options.labels == LabelSource::kCsv ||
-       options.group == LabelSource::kCsv) &&
-      options.label_file.empty()) {
-    params.Fail("label_file", "missing; labels or groups from a CSV need it");
-  }
   return LoadWfdbRecords(options);
 }
 
 Component EdfRecordsComponent() {
-  Component component{.kind = "dataset",
-                      .name = "EdfRecords",
-                      .help = "Windows of EDF or BDF files [leads, samples].",
-                      .parameters = {{.name = "records",
-                                      .type = "path",
-                                      .required = true,
-                                      .help = "Folder, or one file."}}};
-  for (Parameter& each : WindowParameters()) {
-    component.parameters.push_back(std::move(each));
-  }
-  const std::vector<Parameter> labels = {
-      {.name = "label_file",
+  return Recordings(
+      "EdfRecords", "windows of EDF or BDF files [leads, samples], with labels",
+      {.name = "records",
        .type = "path",
-       .help = "CSV file with a row per file; absent: no labels."},
-      {.name = "record_column",
-       .type = "string",
-       .default_value = "record",
-       .help = "Its column of file names without extension."},
-      {.name = "label_column",
-       .type = "string",
-       .default_value = "label",
-       .help = "Its column of labels."},
-      {.name = "group_column",
-       .type = "string",
-       .help = "Its column of groups; absent: each file is one."},
-      {.name = "classes",
-       .type = "list<string>",
-       .help = "Labels in the order of their numbers."},
-      {.name = "multi_label",
-       .type = "bool",
-       .default_value = false,
-       .help = "A 0 or 1 per class in place of one class."},
-      {.name = "unknown_label",
-       .type = "string",
-       .default_value = "error",
-       .choices = {"error", "skip"},
-       .help = "What a label that is no class does."}};
-  for (const Parameter& each : labels) component.parameters.push_back(each);
-  return component;
+       .required = true,
+       .help = "folder, or one file"},
+      LabelParameters({.name = "labels",
+                       .type = "string",
+                       .default_value = "none",
+                       .choices = {"none", "annotation", "csv"},
+                       .help = "where labels stand: annotations of EDF+ whose "
+                               "text is a class, a CSV file"},
+                      {.name = "group",
+                       .type = "string",
+                       .default_value = "record",
+                       .choices = {"record", "csv"},
+                       .help = "what the column `group` for splits is made of; "
+                               "record: each file is one"}),
+      LabelRules({"annotation", "csv"}));
 }
 
 std::shared_ptr<Dataset> MakeEdfRecords(const Params& params) {
-  EdfRecordsOptions options{
-      .records = params.String("records"),
-      .leads = params.Strings("leads"),
-      .zero_missing_leads = params.String("missing_leads") == "zero",
-      .windows = ReadWindowOptions(params),
-      .label_file = params.OptionalString("label_file").value_or(""),
-      .record_column = params.String("record_column"),
-      .label_column = params.String("label_column"),
-      .classes = {.names = params.Strings("classes"),
-                  .is_multi = params.Bool("multi_label"),
-                  .skip_unknown = params.String("unknown_label") == "skip"},
-      .group_column = params.OptionalString("group_column").value_or("")};
-  if (!options.label_file.empty() && options.classes.names.empty()) {
-    params.Fail("classes", "missing; labels need the classes' names");
-  }
+  RecordOptions options;
+  ReadRecordOptions(params, options);
   return LoadEdfRecords(options);
 }
 

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <limits>
-#include <map>
+#include <optional>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -17,13 +17,12 @@ namespace {
 
 class EdfRecording : public Recording {
  public:
-  // `signals`: -1 where the file has not that one.
-  EdfRecording(const std::string& path, const EdfRecordsOptions& options)
-      : file_(path) {
+  EdfRecording(EdfFile file, const RecordOptions& options)
+      : file_(std::move(file)) {
     std::vector<std::string> names;
     for (const EdfSignal& each : file_.signals()) names.push_back(each.label);
     signals_ = ChooseLeads(names, options.leads, options.zero_missing_leads,
-                           "EDF file \"" + path + "\"");
+                           "EDF file \"" + file_.path() + "\"");
     for (int signal : signals_) {
       if (signal < 0) continue;
       if (num_frames_ < 0) {
@@ -59,7 +58,7 @@ class EdfRecording : public Recording {
                 "EDF file \"" + file_.path() + "\": " + problem);
   }
   const EdfFile file_;
-  std::vector<int> signals_;
+  std::vector<int> signals_;  // -1: the file has not that one
   double fs_ = 0;
   int64_t num_frames_ = -1;
 };
@@ -83,63 +82,44 @@ std::vector<std::string> ListEdfFiles(const std::string& records) {
   return paths;
 }
 
+// What the annotations that name a class say of the time after them.
+std::vector<LabelSpan> SpansOf(std::vector<EdfAnnotation> annotations,
+                               const ClassRule& classes) {
+  std::stable_sort(annotations.begin(), annotations.end(),
+                   [](const EdfAnnotation& a, const EdfAnnotation& b) {
+                     return a.onset < b.onset;
+                   });
+  std::vector<LabelSpan> spans;
+  bool is_open = false;  // the last one has no end of its own
+  for (const EdfAnnotation& each : annotations) {
+    if (classes.Find(each.text) < 0) continue;
+    if (is_open) spans.back().to = each.onset;
+    is_open = !(each.duration > 0);
+    spans.push_back({.from = each.onset,
+                     .to = is_open ? std::numeric_limits<double>::infinity()
+                                   : each.onset + each.duration,
+                     .label = each.text});
+  }
+  return spans;
+}
+
 }  // namespace
 
-std::shared_ptr<Dataset> LoadEdfRecords(const EdfRecordsOptions& options) {
-  std::map<std::string, std::string> labels;
-  std::map<std::string, std::string> groups;
-  if (!options.label_file.empty()) {
-    labels = LabelsByRecord(options.label_file, options.record_column,
-                            options.label_column);
-    if (!options.group_column.empty()) {
-      groups = LabelsByRecord(options.label_file, options.record_column,
-                              options.group_column);
-    }
-  }
-  RecordWindows::Parts parts;
-  std::vector<std::vector<int64_t>> places;
-  std::vector<int64_t> group_numbers;
-  std::map<std::string, int64_t> group_places;
+std::shared_ptr<Dataset> LoadEdfRecords(const RecordOptions& options) {
+  RecordSet set(options);
   for (const std::string& path : ListEdfFiles(options.records)) {
-    auto recording = std::make_shared<EdfRecording>(path, options);
-    const std::string name = std::filesystem::path(path).stem().string();
-    std::vector<int64_t> own_places;
-    std::string group = path;
-    if (!options.label_file.empty()) {
-      const auto found = labels.find(name);
-      if (found == labels.end()) {
-        throw Error(ErrorKind::kBadSpec, "EDF file \"" + path + "\": \"" +
-                                             name + "\" is not in \"" +
-                                             options.label_file + "\"");
+    std::optional<EdfFile> file;
+    RecordFacts facts{.names = {std::filesystem::path(path).stem().string()}};
+    const bool is_open = set.Open([&] {
+      file.emplace(path);
+      if (options.labels == LabelSource::kAnnotation) {
+        facts.spans = SpansOf(file->Annotations(), options.classes);
       }
-      auto known = options.classes.Places(SplitLabels(found->second),
-                                          "EDF file \"" + path + "\"");
-      if (!known) continue;
-      own_places = std::move(*known);
-      if (!options.group_column.empty()) group = groups.at(name);
-    }
-    const auto next = static_cast<int64_t>(group_places.size());
-    const int64_t group_number =
-        group_places.emplace(group, next).first->second;
-    const auto place = static_cast<int64_t>(parts.recordings.size());
-    for (const RecordWindow& window :
-         CutWindows(place, recording->num_frames(), recording->fs(),
-                    options.windows)) {
-      parts.windows.push_back(window);
-      places.push_back(own_places);
-      group_numbers.push_back(group_number);
-    }
-    parts.recordings.push_back(std::move(recording));
+    });
+    if (!is_open) continue;
+    set.Add(std::make_shared<EdfRecording>(std::move(*file), options), facts);
   }
-  if (parts.windows.empty()) {
-    throw Error(ErrorKind::kBadSpec,
-                "records \"" + options.records + "\": gives no window");
-  }
-  if (!options.label_file.empty()) {
-    parts.target = options.classes.Target(places);
-  }
-  parts.group = at::tensor(group_numbers, at::kLong);
-  return std::make_shared<RecordWindows>(std::move(parts), options.windows);
+  return set.Finish();
 }
 
 }  // namespace epochd::engine

@@ -133,26 +133,26 @@ std::map<std::string, std::string> LabelsByRecord(
   return found;
 }
 
-std::vector<Rhythm> Rhythms(const WfdbAnnotations& annotations, double fs) {
+std::vector<LabelSpan> Rhythms(const WfdbAnnotations& annotations, double fs) {
   const double rate = annotations.fs > 0 ? annotations.fs : fs;
-  std::vector<Rhythm> rhythms;
+  std::vector<LabelSpan> rhythms;
   for (const WfdbAnnotation& each : annotations.all) {
     if (!each.aux.starts_with("(")) continue;
     const double at = static_cast<double>(each.sample) / rate;
     if (!rhythms.empty()) rhythms.back().to = std::max(at, rhythms.back().from);
     rhythms.push_back({.from = at,
                        .to = std::numeric_limits<double>::infinity(),
-                       .name = Trimmed(WithoutBracket(each.aux))});
+                       .label = Trimmed(WithoutBracket(each.aux))});
   }
   return rhythms;
 }
 
-std::vector<std::string> RhythmsWithin(const std::vector<Rhythm>& rhythms,
-                                       double from, double to, bool all) {
+std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,
+                                      double from, double to, bool all) {
   std::map<std::string, double> covered;
-  for (const Rhythm& each : rhythms) {
+  for (const LabelSpan& each : spans) {
     const double seconds = std::min(to, each.to) - std::max(from, each.from);
-    if (seconds > 0) covered[each.name] += seconds;
+    if (seconds > 0) covered[each.label] += seconds;
   }
   std::vector<std::string> names;
   double most = 0;

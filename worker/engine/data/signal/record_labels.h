@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Labels and groups of recordings: from comments of their headers, from rhythm
+// Labels and groups of recordings: from comments of their headers, from
 // annotations, or from a CSV file. Throw Error(kBadSpec) naming record and
 // label. Plain values; any thread.
 #pragma once
@@ -49,18 +49,19 @@ std::map<std::string, std::string> LabelsByRecord(
     const std::string& file, const std::string& record_column,
     const std::string& column);
 
-// A stretch of one rhythm, in seconds; the last ends at infinity.
-struct Rhythm {
+// A span of time with one label, in seconds; what has no end ends at infinity.
+struct LabelSpan {
   double from = 0;
   double to = 0;
-  std::string name = {};  // without the leading "("
+  std::string label = {};
 };
-// From annotations whose aux begins with "(". `fs`: the record's rate.
-std::vector<Rhythm> Rhythms(const WfdbAnnotations& annotations, double fs);
+// From annotations whose aux begins with "(", which is left out. `fs`: the
+// record's rate.
+std::vector<LabelSpan> Rhythms(const WfdbAnnotations& annotations, double fs);
 
-// The rhythms of a window in seconds: the one that covers most of it, or, with
+// The labels of a window in seconds: the one that covers most of it, or, with
 // `all`, each that covers a tenth of it or more. Empty: none.
-std::vector<std::string> RhythmsWithin(const std::vector<Rhythm>& rhythms,
-                                       double from, double to, bool all);
+std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,
+                                      double from, double to, bool all);
 
 }  // namespace epochd::engine

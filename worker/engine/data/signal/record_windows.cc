@@ -27,6 +27,12 @@ int64_t FramesOf(double seconds, double fs, const char* what) {
   return static_cast<int64_t>(frames);
 }
 
+// Without overflow: recordings have at most 2^48 frames (wfdb_header.cc; EDF's
+// lie in a file), and parts of a ratio are at most 10,000.
+int64_t ResampledLength(int64_t frames, const Ratio& ratio) {
+  return (frames * ratio.up + ratio.down - 1) / ratio.down;
+}
+
 }  // namespace
 
 std::vector<int> ChooseLeads(const std::vector<std::string>& names,
@@ -107,8 +113,7 @@ int64_t RecordWindows::LengthOf(const RecordWindow& window) const {
   const double fs = ratios_.empty() ? recording.fs() : options_.fs;
   if (options_.window > 0) return FramesOf(options_.window, fs, "a window");
   if (ratios_.empty()) return window.frames;
-  const Ratio& ratio = ratios_[window.recording];
-  return (window.frames * ratio.up + ratio.down - 1) / ratio.down;
+  return ResampledLength(window.frames, ratios_[window.recording]);
 }
 
 at::Tensor RecordWindows::Read(const RecordWindow& window) const {
@@ -134,7 +139,7 @@ at::Tensor RecordWindows::Read(const RecordWindow& window) const {
   const int64_t length = LengthOf(window);
   const int64_t skip = before / ratio.down * ratio.up;
   // A window that was cut short ends where its own samples end.
-  const int64_t own = (window.frames * ratio.up + ratio.down - 1) / ratio.down;
+  const int64_t own = ResampledLength(window.frames, ratio);
   const int64_t kept = std::min({length, own, signal.size(1) - skip});
   signal = signal.slice(1, skip, skip + kept);
   if (kept < length) {

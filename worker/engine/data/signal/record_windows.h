@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/data/signal/filter.h"
 
 namespace epochd::engine {
@@ -68,6 +69,7 @@ class RecordWindows : public Dataset {
     std::vector<RecordWindow> windows = {};
     at::Tensor target = {};  // [windows, ...]; undefined: no labels
     at::Tensor group = {};   // int64 [windows]; undefined: no groups
+    std::vector<Error> unreadable = {};  // of recordings left out
   };
 
   // Throws Error(kBadSpec) naming a recording whose rate is another, where
@@ -79,6 +81,7 @@ class RecordWindows : public Dataset {
   // Errors name the recording and the window's place in the data set.
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
+  std::vector<Error> Unreadable() const override { return parts_.unreadable; }
 
  private:
   int64_t LengthOf(const RecordWindow& window) const;

@@ -46,10 +46,6 @@ class WfdbRecord {
   // within a gap, or moved out by its skew).
   at::Tensor Physical(int64_t from, int64_t to,
                       const std::vector<int>& signals) const;
-  // The same as ADC units, int32, every sample of a frame on its own:
-  // [(to - from) * samples_per_frame]. No sample: the format's invalid value,
-  // in a gap INT32_MIN.
-  at::Tensor Digital(int64_t from, int64_t to, int signal) const;
 
  private:
   WfdbRecord(const std::string& path, ChecksumPolicy checksums,
@@ -81,7 +77,6 @@ class WfdbRecord {
   // -1 is left alone.
   void PhysicalInto(int64_t from, int64_t to, const std::vector<int>& signals,
                     float* out, int64_t stride) const;
-  void DigitalInto(int64_t from, int64_t to, int signal, int32_t* out) const;
   // Which of the segment's signals stands for `signal`; -1: none.
   int SignalIn(const WfdbRecord& segment, int signal) const;
   // Calls `visit(segment, from, to, place)` for each that has frames of

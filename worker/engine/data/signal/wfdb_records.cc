@@ -5,8 +5,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
-#include <optional>
 #include <set>
 #include <utility>
 
@@ -68,99 +66,21 @@ std::vector<int> ChooseSignals(const WfdbRecord& record,
                      "records \"" + record.path() + "\"");
 }
 
-// Labels of a record's windows.
-class Labeller {
- public:
-  explicit Labeller(const WfdbRecordsOptions& options) : options_(options) {
-    if (options.labels == LabelSource::kCsv) {
-      labels_ = LabelsByRecord(options.label_file, options.record_column,
-                               options.label_column);
-    }
-    if (options.group == LabelSource::kCsv) {
-      groups_ = LabelsByRecord(options.label_file, options.record_column,
-                               options.group_column);
-    }
+// What a record tells, as far as it is asked for.
+RecordFacts FactsOf(const WfdbRecord& record, const std::string& listed,
+                    const WfdbRecordsOptions& options) {
+  RecordFacts facts{
+      .names = {listed, record.name()},
+      .label = CommentValue(record.comments(), options.label_key),
+      .group = CommentValue(record.comments(), options.group_key)};
+  if (options.labels == LabelSource::kAnnotation) {
+    std::string path = record.path();
+    path.resize(path.size() - std::string_view("hea").size());
+    facts.spans =
+        Rhythms(ReadWfdbAnnotations(path + options.annotations), record.fs());
   }
-
-  // Prepares for the windows of `record`, named `name` in lists.
-  void Begin(const WfdbRecord& record, const std::string& name) {
-    record_ = &record;
-    name_ = name;
-    switch (options_.labels) {
-      case LabelSource::kComment:
-        whole_ =
-            SplitLabels(CommentValue(record.comments(), options_.label_key));
-        break;
-      case LabelSource::kCsv:
-        whole_ = SplitLabels(FromCsv(labels_));
-        break;
-      case LabelSource::kRhythm: {
-        std::string path = record.path();
-        path.resize(path.size() - std::string_view("hea").size());
-        rhythms_ = Rhythms(ReadWfdbAnnotations(path + options_.annotations),
-                           record.fs());
-        break;
-      }
-      default:
-        break;
-    }
-  }
-
-  // Nothing: leave the window out.
-  std::optional<std::vector<int64_t>> Places(const RecordWindow& window) const {
-    if (options_.labels == LabelSource::kNone) return std::vector<int64_t>();
-    const std::string where = "record \"" + record_->path() + "\", frames [" +
-                              std::to_string(window.from) + ", " +
-                              std::to_string(window.from + window.frames) + ")";
-    if (options_.labels != LabelSource::kRhythm) {
-      return options_.classes.Places(whole_, where);
-    }
-    const double fs = record_->fs();
-    return options_.classes.Places(
-        RhythmsWithin(rhythms_, static_cast<double>(window.from) / fs,
-                      static_cast<double>(window.from + window.frames) / fs,
-                      options_.classes.is_multi),
-        where);
-  }
-
-  int64_t Group() {
-    std::string value;
-    if (options_.group == LabelSource::kRecord) {
-      value = record_->path();
-    } else if (options_.group == LabelSource::kCsv) {
-      value = FromCsv(groups_);
-    } else {
-      value = CommentValue(record_->comments(), options_.group_key);
-    }
-    if (value.empty()) {
-      RefuseRecords(record_->path(),
-                    "has no group; a comment \"" + options_.group_key +
-                        ": ...\" or a cell in column \"" +
-                        options_.group_column + "\" is needed");
-    }
-    const auto next = static_cast<int64_t>(group_places_.size());
-    return group_places_.emplace(value, next).first->second;
-  }
-
- private:
-  std::string FromCsv(const std::map<std::string, std::string>& table) const {
-    for (const std::string& key :
-         {name_, record_->name(), fs::path(name_).filename().string()}) {
-      const auto found = table.find(key);
-      if (found != table.end()) return found->second;
-    }
-    RefuseRecords(record_->path(), "is not in \"" + options_.label_file + "\"");
-  }
-
-  const WfdbRecordsOptions& options_;
-  std::map<std::string, std::string> labels_;
-  std::map<std::string, std::string> groups_;
-  std::map<std::string, int64_t> group_places_;
-  const WfdbRecord* record_ = nullptr;
-  std::string name_;
-  std::vector<std::string> whole_;
-  std::vector<Rhythm> rhythms_;
-};
+  return facts;
+}
 
 std::vector<std::string> ReadList(const fs::path& file) {
   const std::string text = ReadFileBytes(file.string(), kMaxListBytes);
@@ -203,9 +123,13 @@ std::vector<std::string> ListWfdbRecords(const std::string& records) {
   for (const auto& entry : fs::directory_iterator(records)) {
     if (entry.path().extension() != ".hea") continue;
     found.insert(entry.path().stem().string());
-    for (const WfdbSegment& segment :
-         ReadWfdbHeader(entry.path().string()).segments) {
-      segments.insert(segment.name);
+    try {
+      for (const WfdbSegment& segment :
+           ReadWfdbHeader(entry.path().string()).segments) {
+        segments.insert(segment.name);
+      }
+    } catch (const Error&) {
+      // Told when it is opened.
     }
   }
   std::vector<std::string> paths;
@@ -219,39 +143,26 @@ std::vector<std::string> ListWfdbRecords(const std::string& records) {
 }
 
 std::shared_ptr<Dataset> LoadWfdbRecords(const WfdbRecordsOptions& options) {
-  RecordWindows::Parts parts;
-  Labeller labeller(options);
-  std::vector<std::vector<int64_t>> places;
-  std::vector<int64_t> groups;
-  const bool has_groups = options.group != LabelSource::kNone;
+  RecordSet set(options);
   for (const std::string& path : ListWfdbRecords(options.records)) {
-    auto record = std::make_shared<const WfdbRecord>(path, options.checksums);
+    std::shared_ptr<const WfdbRecord> record;
+    RecordFacts facts;
+    const bool is_open = set.Open([&] {
+      record = std::make_shared<const WfdbRecord>(path, options.checksums);
+      facts = FactsOf(*record, fs::path(path).stem().string(), options);
+    });
+    if (!is_open) continue;
     std::vector<int> signals = ChooseSignals(*record, options);
-    labeller.Begin(*record, fs::path(path).stem().string());
-    const auto place = static_cast<int64_t>(parts.recordings.size());
-    const int64_t group = has_groups ? labeller.Group() : 0;
-    for (const RecordWindow& window : CutWindows(
-             place, record->num_frames(), record->fs(), options.windows)) {
-      auto labels = labeller.Places(window);
-      if (!labels) continue;
-      parts.windows.push_back(window);
-      places.push_back(std::move(*labels));
-      groups.push_back(group);
+    if (options.verify && !set.Open([&] {
+          record->Physical(0, record->num_frames(), signals);
+        })) {
+      continue;
     }
-    if (options.verify) record->Physical(0, record->num_frames(), signals);
-    parts.recordings.push_back(
-        std::make_shared<WfdbRecording>(std::move(record), std::move(signals)));
+    set.Add(
+        std::make_shared<WfdbRecording>(std::move(record), std::move(signals)),
+        facts);
   }
-  if (parts.windows.empty()) {
-    RefuseRecords(options.records,
-                  "gives no window; all are shorter than one, "
-                  "or have no known label");
-  }
-  if (options.labels != LabelSource::kNone) {
-    parts.target = options.classes.Target(places);
-  }
-  if (has_groups) parts.group = at::tensor(groups, at::kLong);
-  return std::make_shared<RecordWindows>(std::move(parts), options.windows);
+  return set.Finish();
 }
 
 }  // namespace epochd::engine

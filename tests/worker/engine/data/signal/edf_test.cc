@@ -138,8 +138,10 @@ TEST_F(EdfFiles, WindowsBeyondTheEndAreRefused) {
 TEST_F(EdfFiles, AreADataSetOfWindows) {
   Write("a.edf", Bytes(Recorded("plain.edf")));
   Write("b.bdf", Bytes(Recorded("plus.bdf")));
-  EdfRecordsOptions options{.records = folder_, .leads = {"I"}};
+  RecordOptions options{.records = folder_, .leads = {"I"}};
   options.windows.window = 2;
+  options.labels = LabelSource::kCsv;
+  options.group = LabelSource::kCsv;
   options.label_file = Write("l.csv", "record,label,who\na,x,1\nb,y,1\n");
   options.classes.names = {"y", "x"};
   options.group_column = "who";
@@ -155,6 +157,55 @@ TEST_F(EdfFiles, AreADataSetOfWindows) {
   options.leads = {"II"};
   EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
               HasSubstr("has no lead \"II\"; it has I, Resp"));
+}
+
+TEST_F(EdfFiles, AnnotationsLabelTheWindowsThatTheyCover) {
+  RecordOptions options{.records = Recorded("stages.edf"),
+                        .labels = LabelSource::kAnnotation};
+  options.classes.names = {"Sleep stage W", "Sleep stage 1", "Sleep stage 2"};
+  const auto of_target = [&] {
+    const at::Tensor target = LoadEdfRecords(options)->Column("target");
+    return std::vector<int64_t>(
+        target.const_data_ptr<int64_t>(),
+        target.const_data_ptr<int64_t>() + target.numel());
+  };
+  options.windows.window = 1;
+  EXPECT_THAT(of_target(), ElementsAre(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 0));
+  options.windows.window = 3;
+  EXPECT_THAT(of_target(), ElementsAre(0, 1, 1, 2));
+  // Texts that are no class say nothing.
+  options.classes.names = {"Arousal"};
+  EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
+              HasSubstr("stages.edf\", frames [0, 30): has no label"));
+  options.classes.skip_unknown = true;
+  EXPECT_EQ(LoadEdfRecords(options)->Size(), 3);
+  options.classes = {.names = {"Sleep stage W", "Arousal", "Lights off"},
+                     .is_multi = true};
+  options.windows.window = 6;
+  // A tenth of a window is needed, and the lights go off when the night begins.
+  const at::Tensor target = LoadEdfRecords(options)->Column("target");
+  EXPECT_TRUE(at::equal(
+      target, at::tensor({1.f, 0.f, 0.f, 1.f, 1.f, 0.f}).view({2, 3})));
+}
+
+TEST_F(EdfFiles, ThoseThatCannotBeOpenedAreLeftOutAndTold) {
+  const std::string whole = Bytes(Recorded("plus.edf"));
+  Write("a.edf", whole.substr(0, 300));
+  Write("b.edf", whole);
+  std::string annotated = whole;
+  annotated[annotated.find("+1.25") + 1] = 'x';
+  Write("c.edf", annotated);
+  RecordOptions options{.records = folder_, .leads = {"I"}};
+  EXPECT_EQ(LoadEdfRecords(options)->Size(), 2);
+  ASSERT_EQ(LoadEdfRecords(options)->Unreadable().size(), 1);
+  options.labels = LabelSource::kAnnotation;
+  options.classes = {.names = {"AFIB"}, .is_multi = true};
+  const auto dataset = LoadEdfRecords(options);
+  EXPECT_EQ(dataset->Size(), 1);
+  const std::vector<Error> unreadable = dataset->Unreadable();
+  ASSERT_EQ(unreadable.size(), 2);
+  EXPECT_THAT(unreadable[0].what(), HasSubstr("a.edf"));
+  EXPECT_THAT(unreadable[1].what(), HasSubstr("an annotation's time is"));
 }
 
 }  // namespace

@@ -107,9 +107,10 @@ TEST_F(SyntheticEcgTest, WritesRecordsThatTheReaderReads) {
   const SyntheticEcgOptions options{
       .folder = Path("ecg"), .patients = 3, .seconds = 20};
   SyntheticEcg(options).Prepare();
-  WfdbRecordsOptions records{.records = Path("ecg")};
+  WfdbRecordsOptions records;
+  records.records = Path("ecg");
   records.windows.window = 10;
-  records.labels = LabelSource::kRhythm;
+  records.labels = LabelSource::kAnnotation;
   records.classes.names = {"N", "SBR", "ST", "AFIB", "B"};
   records.group = LabelSource::kComment;
   records.checksums = ChecksumPolicy::kError;

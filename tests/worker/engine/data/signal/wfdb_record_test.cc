@@ -76,12 +76,6 @@ TEST(WfdbRecord, ReadsWhatThePythonPackageReads) {
             name.starts_with("f")) {
           EXPECT_EQ(bits, physical[i].get<std::vector<int64_t>>());
         }
-        if (!window.contains("digital") || name == "variable") continue;
-        const at::Tensor digital = record.Digital(from, to, signal);
-        EXPECT_EQ(std::vector<int32_t>(
-                      digital.const_data_ptr<int32_t>(),
-                      digital.const_data_ptr<int32_t>() + digital.numel()),
-                  window.at("digital")[i].get<std::vector<int32_t>>());
       }
       ++windows;
     }
@@ -127,9 +121,6 @@ TEST(WfdbRecord, ASkewMovesTheLastFramesOut) {
   EXPECT_EQ(missing(0), 2);
   EXPECT_EQ(missing(1), 0);
   EXPECT_EQ(missing(2), 3);
-  // All four samples of each frame.
-  const at::Tensor digital = record.Digital(26, 30, 0);
-  EXPECT_EQ((digital == -2048).sum().item<int64_t>(), 8);
 }
 
 using WfdbRecordFiles = SignalFiles;

@@ -46,7 +46,8 @@ class WfdbRecordsTest : public SignalFiles {
                              ".dat 16 1/mV 16 0 0 0 0 II\n" + comments);
   }
   WfdbRecordsOptions Options() const {
-    WfdbRecordsOptions options{.records = folder_};
+    WfdbRecordsOptions options;
+    options.records = folder_;
     options.windows.window = 1;
     options.checksums = ChecksumPolicy::kIgnore;
     return options;
@@ -159,7 +160,7 @@ TEST_F(WfdbRecordsTest, LabelsFromRhythms) {
   Write("a.atr", Annotation(28, 14, "(AFIB") + Annotation(1, 3, "") +
                      Annotation(28, 9, "(N") + Samples16({0}));
   WfdbRecordsOptions options = Options();
-  options.labels = LabelSource::kRhythm;
+  options.labels = LabelSource::kAnnotation;
   options.classes = {.names = {"N", "(AFIB"}, .skip_unknown = true};
   const auto dataset = LoadWfdbRecords(options);
   // The first second has no rhythm; in the second and third AFIB has more.
@@ -242,6 +243,36 @@ TEST_F(WfdbRecordsTest, AnUnreadableSampleNamesIndexAndFile) {
   const std::string error = ErrorOf([&] { dataset->Get(1, {}); });
   EXPECT_THAT(error, HasSubstr("sample 1 (frames [10, 20) of"));
   EXPECT_THAT(error, HasSubstr("a.dat\": ends at byte 50"));
+}
+
+TEST_F(WfdbRecordsTest, RecordsThatCannotBeOpenedAreLeftOutAndTold) {
+  AddRecord("a", 20);
+  AddRecord("b", 20);
+  AddRecord("c", 20);
+  AddRecord("d", 20);
+  Write("b.hea", "b 2 ten\n");
+  std::filesystem::remove(Path("c.dat"));
+  const auto dataset = LoadWfdbRecords(Options());
+  EXPECT_THAT(Whole(dataset->Column("group")), ElementsAre(0, 0, 1, 1));
+  const std::vector<Error> unreadable = dataset->Unreadable();
+  ASSERT_EQ(unreadable.size(), 2);
+  EXPECT_THAT(unreadable[0].what(), HasSubstr("b.hea"));
+  EXPECT_THAT(unreadable[1].what(), HasSubstr("c.dat"));
+  // With `verify` also those whose samples are not what their sums say.
+  WfdbRecordsOptions options = Options();
+  options.checksums = ChecksumPolicy::kError;
+  options.verify = true;
+  Write("RECORDS", "a\nd\n");
+  Write("d.hea",
+        "d 2 10 20\nd.dat 16 1/mV 16 0 0 190 0 I\nd.dat 16 1/mV 16 0 0 2190 0 "
+        "II\n");
+  const auto verified = LoadWfdbRecords(options);
+  EXPECT_EQ(verified->Size(), 2);
+  ASSERT_EQ(verified->Unreadable().size(), 1);
+  EXPECT_THAT(verified->Unreadable()[0].what(), HasSubstr("a.dat"));
+  // Nothing is left: what is wrong with the first one.
+  options.records = Path("b.hea");
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }), HasSubstr("b.hea"));
 }
 
 TEST(CutWindows, RefusesWindowsWithoutASample) {
