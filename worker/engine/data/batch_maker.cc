@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/told_by.h"
 
 namespace epochd::engine {
 namespace {
@@ -19,18 +20,26 @@ std::string Named(int64_t index, const std::string& problem) {
   return "data: sample " + std::to_string(index) + ": " + problem;
 }
 
-// Calls `read`; gives what it threw when that is of the sample's reading.
+// Calls `read`; gives what it threw: an Error, or what LibTorch or the standard
+// library throws, such as for memory that is not there.
 template <class Read>
-std::optional<Error> Attempt(int64_t index, const Read& read) {
+std::optional<Error> Attempt(const Read& read) {
   try {
     read();
   } catch (const Error& error) {
-    return Error(error.kind(), Named(index, error.what()));
-  } catch (const c10::Error& error) {
-    return Error(ErrorKind::kTraining,
-                 Named(index, error.what_without_backtrace()));
+    return error;
+  } catch (const std::exception& error) {
+    return Error(ErrorKind::kTraining, ToldBy(error));
   }
   return std::nullopt;
+}
+
+// The same for one sample, which is named.
+template <class Read>
+std::optional<Error> AttemptOne(int64_t index, const Read& read) {
+  const auto problem = Attempt(read);
+  if (!problem) return std::nullopt;
+  return Error(problem->kind(), Named(index, problem->what()));
 }
 
 int64_t LengthOf(const at::Tensor& tensor) {
@@ -112,7 +121,7 @@ void BatchMaker::Blame(std::span<const int64_t> indices,
                        const SampleSeed& seed) const {
   for (size_t i = 0; i < indices.size(); ++i) {
     const auto problem =
-        Attempt(indices[i], [&] { dataset_->Get(indices[i], seed.Of(i)); });
+        AttemptOne(indices[i], [&] { dataset_->Get(indices[i], seed.Of(i)); });
     if (problem) throw *problem;
   }
 }
@@ -126,7 +135,7 @@ void BatchMaker::ReadOneByOne(std::span<const int64_t> indices,
     bool found = false;
     for (int attempt = 0; attempt < tries && !found; ++attempt) {
       const int64_t index = (indices[i] + attempt) % dataset_->Size();
-      const auto problem = Attempt(index, [&] {
+      const auto problem = AttemptOne(index, [&] {
         samples.push_back(dataset_->Get(index, seed.Of(i)));
         made.indices.push_back(index);
         found = true;
@@ -146,22 +155,15 @@ void BatchMaker::ReadOneByOne(std::span<const int64_t> indices,
 BatchMaker::Made BatchMaker::Make(std::span<const int64_t> indices,
                                   const SampleSeed& seed) const {
   Made made;
-  bool is_read = false;
-  try {
-    made.batch = Read(indices, seed);
-    is_read = true;
-  } catch (const Error&) {
-    if (!policy_.skip) {
-      Blame(indices, seed);
-      throw;
-    }
-  } catch (const c10::Error&) {
-    if (!policy_.skip) {
-      Blame(indices, seed);
-      throw;
-    }
+  const auto problem = Attempt([&] { made.batch = Read(indices, seed); });
+  if (problem && !policy_.skip) {
+    Blame(indices, seed);
+    // Each can be read, together they cannot.
+    throw Error(problem->kind(), "data: a batch of " +
+                                     std::to_string(indices.size()) +
+                                     " samples: " + problem->what());
   }
-  if (!is_read) ReadOneByOne(indices, seed, made);
+  if (problem) ReadOneByOne(indices, seed, made);
   Batch pinned;
   for (const auto& [name, value] : made.batch) {
     made.bytes += static_cast<int64_t>(value.nbytes());

@@ -15,14 +15,13 @@
 #include "worker/engine/data/random.h"
 #include "worker/engine/data/splits.h"
 #include "worker/engine/data/subset.h"
-#include "worker/engine/registry/loader_parameters.h"
 
 namespace epochd::engine {
 namespace {
 
 using catalogue::Component;
-using catalogue::Json;
 using catalogue::Parameter;
+using catalogue::Rule;
 
 const Parameter kDataset{.name = "dataset",
                          .type = "component<dataset>",
@@ -45,38 +44,10 @@ const Parameter kGroup{
         "field of a number, such as the patient's, that is never in two "
         "parts"};
 
-// What tells how a data set is loaded belongs to the outermost one.
-void RefuseLoaderKeys(const Params& params, const char* name,
-                      const Json& nested) {
-  if (!nested.is_object()) return;
-  const auto refuse = [&](const std::string& key) {
-    if (!nested.contains(key)) return;
-    params.Fail(name, "has a " + key +
-                          "; it belongs to the data set around it, which is "
-                          "what is loaded");
-  };
-  for (const Parameter& each : LoaderParameters()) {
-    if (each.name == "transforms") continue;
-    refuse(each.name);
-    for (const std::string& alias : each.aliases) refuse(alias);
-  }
-}
-
 std::shared_ptr<const Dataset> Nested(const Params& params) {
-  RefuseLoaderKeys(params, "dataset", params.Raw("dataset"));
   auto dataset = params.Make<Dataset>("dataset");
   if (dataset == nullptr) params.Fail("dataset", "missing");
   return dataset;
-}
-
-// `work` with messages that say which component they are of.
-template <class Work>
-auto At(const Params& params, const Work& work) {
-  try {
-    return work();
-  } catch (const Error& error) {
-    throw Error(error.kind(), params.path() + ": " + error.what());
-  }
 }
 
 SplitInput ReadInput(const Params& params, const Dataset& dataset) {
@@ -97,31 +68,28 @@ Component Concat() {
   return {.kind = "dataset",
           .name = "Concat",
           .aliases = {"ConcatDataset"},
-          .help = "The samples of several data sets, one after the other.",
+          .help = "the samples of several data sets, one after the other",
           .parameters = {{.name = "datasets",
                           .type = "list<component<dataset>>",
                           .required = true,
+                          .min_items = 1,
                           .help = "data sets with the same fields"}}};
 }
 
 std::shared_ptr<Dataset> MakeConcat(const Params& params) {
-  for (const Json& nested : params.Raw("datasets")) {
-    RefuseLoaderKeys(params, "datasets", nested);
-  }
   std::vector<std::shared_ptr<const Dataset>> parts;
   for (auto& part : params.MakeList<Dataset>("datasets")) {
     parts.push_back(std::move(part));
   }
-  if (parts.empty()) params.Fail("datasets", "empty; one or more are accepted");
   return std::make_shared<ConcatDataset>(std::move(parts));
 }
 
 Component Subset() {
-  Component subset{.kind = "dataset",
-                   .name = "Subset",
-                   .help =
-                       "Some samples of a data set: by indices, by range or "
-                       "by fraction."};
+  Component subset{
+      .kind = "dataset",
+      .name = "Subset",
+      .help =
+          "some samples of a data set: by indices, by range or by fraction"};
   subset.parameters = {
       kDataset,
       {.name = "indices",
@@ -131,33 +99,32 @@ Component Subset() {
       {.name = "range",
        .type = "list<int>",
        .min = 0,
+       .min_items = 2,
+       .max_items = 3,
        .help = "[begin, end] or [begin, end, step]; the end is not in it"},
       {.name = "fraction",
        .type = "list<float>",
        .min = 0,
        .max = 1,
        .scalar_ok = true,
+       .min_items = 1,
+       .max_items = 2,
+       .order = Parameter::Order::kNotFalling,
        .help = "0.8: the first 80 %; [0.8, 1.0]: the rest"},
       kSeed};
+  subset.rules = {
+      {.check = Rule::Check::kOneOf, .of = {"indices", "range", "fraction"}}};
   return subset;
 }
 
 std::vector<int64_t> SubsetIndices(const Params& params, int64_t size) {
-  const int given =
-      params.Has("indices") + params.Has("range") + params.Has("fraction");
-  if (given != 1) {
-    params.Fail("indices", std::to_string(given) +
-                               " of indices, range and fraction are given; "
-                               "exactly one is accepted");
-  }
   if (params.Has("indices")) return params.Ints("indices");
   int64_t begin = 0;
   int64_t end = size;
   int64_t step = 1;
   if (params.Has("range")) {
     const std::vector<int64_t> range = params.Ints("range");
-    if (range.size() < 2 || range.size() > 3 || range[0] > range[1] ||
-        range[1] > size || range.back() < 1) {
+    if (range[0] > range[1] || range[1] > size || range.back() < 1) {
       params.Fail("range",
                   params.Raw("range").dump() +
                       "; [begin, end] or [begin, end, step] within the " +
@@ -169,11 +136,6 @@ std::vector<int64_t> SubsetIndices(const Params& params, int64_t size) {
   } else {
     std::vector<double> fraction = params.Floats("fraction");
     if (fraction.size() == 1) fraction.insert(fraction.begin(), 0.0);
-    if (fraction.size() != 2 || fraction[0] > fraction[1]) {
-      params.Fail("fraction", params.Raw("fraction").dump() +
-                                  "; one number, or two rising ones, are "
-                                  "accepted");
-    }
     begin = std::llround(fraction[0] * static_cast<double>(size));
     end = std::llround(fraction[1] * static_cast<double>(size));
   }
@@ -193,10 +155,8 @@ std::vector<int64_t> SubsetIndices(const Params& params, int64_t size) {
 
 std::shared_ptr<Dataset> MakeSubset(const Params& params) {
   const auto dataset = Nested(params);
-  return At(params, [&] {
-    return std::make_shared<SubsetDataset>(
-        dataset, SubsetIndices(params, dataset->Size()));
-  });
+  return std::make_shared<SubsetDataset>(
+      dataset, SubsetIndices(params, dataset->Size()));
 }
 
 // The samples that are in `part`, or those that are not (`inside` false).
@@ -214,7 +174,7 @@ std::vector<int64_t> RowsOf(const std::vector<int>& part_of, int part,
 Component KFold() {
   Component fold{.kind = "dataset",
                  .name = "KFold",
-                 .help = "One side of one fold of a cross-validation."};
+                 .help = "one side of one fold of a cross-validation"};
   fold.parameters = {kDataset,
                      {.name = "folds",
                       .type = "int",
@@ -235,6 +195,7 @@ Component KFold() {
                      kSeed,
                      kStratify,
                      kGroup};
+  fold.rules = {{.check = Rule::Check::kLess, .of = {"fold", "folds"}}};
   return fold;
 }
 
@@ -242,19 +203,13 @@ std::shared_ptr<Dataset> MakeKFold(const Params& params) {
   const auto dataset = Nested(params);
   const int64_t folds = params.Int("folds");
   const int64_t fold = params.Int("fold");
-  if (fold >= folds) {
-    params.Fail("fold", std::to_string(fold) + " of " + std::to_string(folds) +
-                            "; they are counted from 0");
-  }
   std::optional<uint64_t> seed;
   if (params.Has("seed")) seed = static_cast<uint64_t>(params.Int("seed"));
   const SplitInput input = ReadInput(params, *dataset);
-  return At(params, [&] {
-    const std::vector<int> fold_of = SplitIntoFolds(input, folds, seed);
-    return std::make_shared<SubsetDataset>(
-        dataset, RowsOf(fold_of, static_cast<int>(fold),
-                        params.String("part") == "val"));
-  });
+  const std::vector<int> fold_of = SplitIntoFolds(input, folds, seed);
+  return std::make_shared<SubsetDataset>(
+      dataset,
+      RowsOf(fold_of, static_cast<int>(fold), params.String("part") == "val"));
 }
 
 Component Split() {
@@ -262,8 +217,8 @@ Component Split() {
                   .name = "Split",
                   .aliases = {"RandomSplit"},
                   .help =
-                      "One part of a random split: plain, stratified by "
-                      "class, or by group (patient)."};
+                      "one part of a random split: plain, stratified by class, "
+                      "or by group (patient)"};
   split.parameters = {
       kDataset,
       {.name = "part",
@@ -276,6 +231,8 @@ Component Split() {
        .default_value = {0.8, 0.2},
        .min = 0,
        .max = 1,
+       .min_items = 1,
+       .max_items = 3,
        .help = "of train, val and, where there are three, test"},
       {.name = "seed",
        .type = "int",
@@ -285,6 +242,8 @@ Component Split() {
        .help = "of the split; the job's seed changes nothing"},
       kStratify,
       kGroup};
+  split.rules = {
+      {.check = Rule::Check::kSumAtMost, .of = {"fractions"}, .values = {1}}};
   return split;
 }
 
@@ -293,26 +252,24 @@ std::shared_ptr<Dataset> MakeSplit(const Params& params) {
   const std::vector<double> fractions = params.Floats("fractions");
   const std::string part = params.String("part");
   const int number = part == "train" ? 0 : part == "val" ? 1 : 2;
-  if (number >= static_cast<int>(fractions.size()) || fractions.size() > 3) {
+  if (number >= static_cast<int>(fractions.size())) {
     params.Fail("fractions", std::to_string(fractions.size()) +
                                  " numbers, and part: " + part +
                                  "; those of train, val and test, in this "
                                  "order, are accepted");
   }
   const SplitInput input = ReadInput(params, *dataset);
-  return At(params, [&] {
-    std::vector<int64_t> rows =
-        RowsOf(SplitByFractions(input, fractions,
-                                static_cast<uint64_t>(params.Int("seed"))),
-               number, true);
-    if (rows.empty() && fractions[static_cast<size_t>(number)] > 0) {
-      params.Fail("part", part + " has no sample: the data set has " +
-                              std::to_string(input.size) +
-                              (input.groups.empty() ? "" : ", in few groups") +
-                              "; another seed or other fractions are needed");
-    }
-    return std::make_shared<SubsetDataset>(dataset, std::move(rows));
-  });
+  std::vector<int64_t> rows =
+      RowsOf(SplitByFractions(input, fractions,
+                              static_cast<uint64_t>(params.Int("seed"))),
+             number, true);
+  if (rows.empty() && fractions[static_cast<size_t>(number)] > 0) {
+    params.Fail("part", part + " has no sample: the data set has " +
+                            std::to_string(input.size) +
+                            (input.groups.empty() ? "" : ", in few groups") +
+                            "; another seed or other fractions are needed");
+  }
+  return std::make_shared<SubsetDataset>(dataset, std::move(rows));
 }
 
 }  // namespace

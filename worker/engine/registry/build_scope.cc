@@ -2,6 +2,7 @@
 #include "worker/engine/registry/build_scope.h"
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/told_by.h"
 
 namespace epochd::engine {
 namespace {
@@ -11,7 +12,6 @@ namespace {
   throw Error(ErrorKind::kBadSpec, path + ": " + problem);
 }
 
-}  // namespace
 // `problem` of the component at `path`, behind that path, unless a path below
 // `root` is there already: that of a part of it. A problem that begins with a
 // parameter, `upscale: 5`, says which of them it is of.
@@ -29,6 +29,7 @@ std::string WithPath(const std::string& root, const std::string& path,
   return path + (has_parameter ? "." : ": ") + problem;
 }
 
+}  // namespace
 
 std::string ReferenceName(const catalogue::Json& value) {
   if (!value.is_string()) return "";
@@ -41,14 +42,13 @@ std::string ReferenceName(const catalogue::Json& value) {
   return text.substr(kStart.size(), text.size() - kStart.size() - 1);
 }
 
-BuildScope::Resolved BuildScope::Resolve(const std::string& kind,
-                                         const catalogue::Json& value,
-                                         const std::string& path) const {
+const catalogue::Json& BuildScope::Follow(const catalogue::Json& value,
+                                          const std::string& path) const {
   const catalogue::Json* at = &value;
   // References to references end in a component, or never.
   for (int hops = 0;; ++hops) {
     const std::string name = ReferenceName(*at);
-    if (name.empty()) break;
+    if (name.empty()) return *at;
     auto found = experiment_.find(name);
     if (found == experiment_.end()) {
       RefuseAt(path, "no object is called \"" + name + "\"");
@@ -56,9 +56,15 @@ BuildScope::Resolved BuildScope::Resolve(const std::string& kind,
     if (hops > 64) RefuseAt(path, "\"" + name + "\" refers to itself");
     at = &*found;
   }
-  const std::string name = ComponentName(*at);
+}
+
+BuildScope::Resolved BuildScope::Resolve(const std::string& kind,
+                                         const catalogue::Json& value,
+                                         const std::string& path) const {
+  const catalogue::Json& given = Follow(value, path);
+  const std::string name = ComponentName(given);
   if (name.empty()) {
-    RefuseAt(path, "not a " + kind + ": " + at->dump() +
+    RefuseAt(path, "not a " + kind + ": " + given.dump() +
                        "; a mapping {type: Name, ...} is accepted");
   }
   Resolved resolved;
@@ -75,7 +81,7 @@ BuildScope::Resolved BuildScope::Resolve(const std::string& kind,
     RefuseAt(path,
              "no " + kind + " is called \"" + name + "\"; there are " + list);
   }
-  resolved.values = Complete(*resolved.component, *at);
+  resolved.values = Complete(*resolved.component, given);
   return resolved;
 }
 
@@ -92,18 +98,6 @@ std::shared_ptr<void> BuildScope::Make(std::type_index type,
   return Build(type, value, path);
 }
 
-std::shared_ptr<void> BuildScope::Build(std::type_index type,
-                                        const catalogue::Json& value,
-                                        const std::string& path) {
-  const std::string& kind = registry_.KindOf(type);
-  Resolved resolved = Resolve(kind, value, path);
-  CheckDeclared(kind, value, path);
-  const Params params(resolved.values, path, *this);
-  try {
-    return registry_.MakerOf(*resolved.component)(params);
-  } catch (const Error& error) {
-    throw Error(error.kind(), WithPath(root_, path, error.what()));
-  }
 // Builders take their component's declaration for granted.
 void BuildScope::CheckDeclared(const std::string& kind,
                                const catalogue::Json& value,
@@ -117,6 +111,22 @@ void BuildScope::CheckDeclared(const std::string& kind,
   if (!problems.empty()) throw Error(ErrorKind::kBadSpec, problems);
 }
 
+std::shared_ptr<void> BuildScope::Build(std::type_index type,
+                                        const catalogue::Json& value,
+                                        const std::string& path) {
+  const std::string& kind = registry_.KindOf(type);
+  Resolved resolved = Resolve(kind, value, path);
+  CheckDeclared(kind, value, path);
+  const Params params(resolved.values, path, *this);
+  try {
+    return registry_.MakerOf(*resolved.component)(params);
+  } catch (const Error& error) {
+    throw Error(error.kind(), WithPath(root_, path, error.what()));
+  } catch (const std::exception& error) {
+    // LibTorch's and the standard library's own, such as for sizes that no
+    // memory holds.
+    throw Error(ErrorKind::kBadSpec, WithPath(root_, path, ToldBy(error)));
+  }
 }
 
 const catalogue::Json& BuildScope::FollowList(const catalogue::Json& value,

@@ -35,6 +35,10 @@ class BuildScope {
   std::vector<std::shared_ptr<void>> MakeList(std::type_index type,
                                               const catalogue::Json& value,
                                               const std::string& path);
+  // The component that `value` is or refers to. Throws Error(kBadSpec) naming
+  // `path`.
+  const catalogue::Json& Follow(const catalogue::Json& value,
+                                const std::string& path) const;
   // The list that `value` refers to, with `path` where it stands; `value`
   // itself when it refers to none.
   const catalogue::Json& FollowList(const catalogue::Json& value,
@@ -103,13 +107,13 @@ class BuildScope {
                               const catalogue::Json& value,
                               const std::string& path);
 
+  void CheckDeclared(const std::string& kind, const catalogue::Json& value,
+                     const std::string& path) const;
+
   const Registry& registry_;
   const catalogue::Json& experiment_;
   const std::string root_;
   std::unordered_map<std::string, Named> named_;
-  void CheckDeclared(const std::string& kind, const catalogue::Json& value,
-                     const std::string& path) const;
-
   std::unordered_map<std::string, std::vector<NamedTensor>> targets_;
   OptimizerWrap optimizer_wrap_;
   NoticeFunction notices_;

@@ -10,10 +10,12 @@
 #include <set>
 #include <thread>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/bounded_source.h"
 #include "worker/engine/data/loader.h"
 #include "worker/engine/data/samplers.h"
+#include "worker/engine/data/views.h"
 
 namespace epochd::engine {
 namespace {
@@ -36,6 +38,23 @@ class Broken : public Dataset {
  private:
   const int64_t size_;
   const std::set<int64_t> broken_;
+};
+
+// Of which some records could not be opened.
+class Incomplete : public Broken {
+ public:
+  explicit Incomplete(int count) : Broken(4, {}), count_(count) {}
+  std::vector<Error> Unreadable() const override {
+    std::vector<Error> all;
+    for (int i = 0; i < count_; ++i) {
+      all.emplace_back(ErrorKind::kInfrastructure,
+                       "r" + std::to_string(i) + ".hea: no header");
+    }
+    return all;
+  }
+
+ private:
+  const int count_;
 };
 
 LoaderOptions Skipping(int threads, bool replace) {
@@ -77,6 +96,45 @@ TEST(UnreadableTest, InTrainingTheNextSampleStandsIn) {
     EXPECT_EQ(InputsOfEpoch(*loader, 0, 2), (Batches{{8, 0}}));
     EXPECT_EQ(loader->skipped().samples, 1);
   }
+}
+
+TEST(UnreadableTest, RecordsThatCouldNotBeOpenedAreAnErrorOrSkipped) {
+  const auto data = std::make_shared<Incomplete>(7);
+  try {
+    MakeLoader(data, {});
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_EQ(error.kind(), ErrorKind::kInfrastructure);
+    EXPECT_STREQ(error.what(), "r0.hea: no header");
+  }
+  LoaderOptions options = Skipping(0, true);
+  options.max_skipped = 7;
+  EXPECT_EQ(MakeLoader(data, options)->NumSamples(), 4);
+  options.max_skipped = 6;
+  EXPECT_EQ(ErrorOf([&] { MakeLoader(data, options); }),
+            "7 records could not be opened and are left out: r0.hea: no "
+            "header; r1.hea: no header; r2.hea: no header; r3.hea: no header; "
+            "r4.hea: no header; and 2 more; more than max_skipped: 6 allows");
+}
+
+TEST(LimitsTest, MemoryThatIsNotThereIsNamedByBytes) {
+  LoaderOptions options;
+  options.batch_size = 2;
+  options.collate = {.pad = true, .multiple = int64_t{1} << 45};
+  const auto loader = MakeLoader(
+      std::make_shared<TensorDataset>(Batch{{"input", at::ones({4, 3})}}),
+      options);
+  loader->StartEpoch(0, 0);
+  Batch batch;
+  EXPECT_EQ(ErrorOf([&] { loader->Next(batch); }),
+            "data: a batch of 2 samples: needs " +
+                std::to_string(int64_t{1} << 48) +
+                " bytes of memory, more than there are");
+  options.batch_size = int64_t{1} << 40;
+  EXPECT_NE(ErrorOf([&] {
+              MakeLoader(std::make_shared<Incomplete>(0), options);
+            }).find("batch_size must be 1 to 2147483648"),
+            std::string::npos);
 }
 
 TEST(UnreadableTest, InTrainingStandInsAreTheSameOnAnyNumberOfRanks) {

@@ -79,9 +79,9 @@ TEST_F(ViewsTest, SubsetByIndicesRangeAndFraction) {
 TEST_F(ViewsTest, LoadingBelongsToTheOutermostDataSet) {
   Json inner = experiment_["whole"];
   const std::pair<const char*, Json> given[] = {
-      {"batch_size", 4},        {"num_workers", 2},
-      {"on_error", "skip"},     {"pad_batches", Json::object()},
-      {"prefetch_bytes", "1M"}, {"max_skipped", 3}};
+      {"batch_size", 4},          {"num_workers", 2},
+      {"on_error", "skip"},       {"pad_batches", Json::object()},
+      {"prefetch_bytes", "1MiB"}, {"max_skipped", 3}};
   for (const auto& [key, value] : given) {
     Json nested = inner;
     nested[key] = value;
@@ -96,6 +96,63 @@ TEST_F(ViewsTest, LoadingBelongsToTheOutermostDataSet) {
   EXPECT_EQ(
       WhyRefused({{"type", "Subset"}, {"dataset", inner}, {"fraction", 0.5}}),
       "");
+}
+
+TEST_F(ViewsTest, LoadingIsRefusedBehindAReferenceAndInAnyForm) {
+  experiment_["whole"]["batch_size"] = 4;
+  experiment_["parts"] = {"${ref:whole}"};
+  const std::string reason =
+      "\"whole\" has a batch_size; it belongs to the data set around it";
+  EXPECT_NE(WhyRefused(View("Subset", {{"fraction", 0.5}}))
+                .find("experiment.data.train.dataset: " + reason),
+            std::string::npos);
+  for (const Json& datasets : {Json("${ref:parts}"), experiment_["parts"]}) {
+    EXPECT_NE(WhyRefused({{"type", "Concat"}, {"datasets", datasets}})
+                  .find("[0]: " + reason),
+              std::string::npos);
+  }
+  EXPECT_NE(WhyRefused(
+                {{"type", "PointSets"}, {"sets", {{"inside", "${ref:whole}"}}}})
+                .find("sets.inside: " + reason),
+            std::string::npos);
+  // Itself it is loaded as it says.
+  EXPECT_EQ(WhyRefused("${ref:whole}"), "");
+  const Json other_form = {
+      {"_target", "TensorFile"},
+      {"params", {{"file", folder_ / "data.safetensors"}, {"shuffle", true}}}};
+  EXPECT_NE(WhyRefused({{"type", "Concat"}, {"datasets", {other_form}}})
+                .find("datasets[0]: has a shuffle"),
+            std::string::npos);
+}
+
+TEST_F(ViewsTest, FloatingNumbersAreFloat32AndOthersStay) {
+  const at::Tensor numbers = at::arange(6, at::kDouble).div(4).view({3, 2});
+  WriteSafetensors(folder_ / "wide.safetensors",
+                   {{"input", numbers},
+                    {"half", numbers.to(at::kHalf)},
+                    {"brain", numbers.to(at::kBFloat16)},
+                    {"target", at::arange(3).to(at::kInt)},
+                    {"bytes", at::arange(3).to(at::kByte)}});
+  const Json whole = {{"type", "TensorFile"},
+                      {"file", folder_ / "wide.safetensors"}};
+  Json normalized = whole;
+  normalized["transforms"] = {
+      {{"type", "Normalize"}, {"mean", 0.0}, {"std", 2.0}}};
+  const std::vector<int64_t> rows = {2, 0};
+  for (const Json& json :
+       {whole, Json{{"type", "Subset"}, {"dataset", whole}, {"fraction", 1.0}},
+        normalized}) {
+    const auto data = Make(json);
+    for (const Batch& batch : {data->GetBatch(rows, {}), data->Get(2, {})}) {
+      for (const char* field : {"input", "half", "brain"}) {
+        EXPECT_EQ(batch.At(field).scalar_type(), at::kFloat) << field;
+      }
+      EXPECT_EQ(batch.At("target").scalar_type(), at::kInt);
+      EXPECT_EQ(batch.At("bytes").scalar_type(), at::kByte);
+    }
+    EXPECT_EQ(data->Get(1, {}).At("half")[1].item<float>(), 0.75f);
+  }
+  EXPECT_EQ(Make(whole)->Column("input").scalar_type(), at::kDouble);
 }
 
 TEST_F(ViewsTest, PatientsOfASplitAreOnOneSide) {
@@ -158,11 +215,14 @@ TEST_F(ViewsTest, RefusesWithThePathOfWhatIsWrong) {
     EXPECT_NE(WhyRefused(json).find(text), std::string::npos)
         << WhyRefused(json);
   };
-  expect(View("Subset", Json::object()), "train.indices: 0 of");
+  expect(
+      View("Subset", Json::object()),
+      "train.indices: missing, Subset needs one of indices, range or fraction");
   expect(View("Subset", {{"indices", {40}}}), "no sample 40");
   expect(View("Subset", {{"range", {5, 41}}}), "train.range");
   expect(View("Subset", {{"fraction", {0.5, 0.2}}}), "train.fraction");
-  expect(View("KFold", {{"fold", 5}, {"part", "val"}}), "train.fold: 5 of 5");
+  expect(View("KFold", {{"fold", 5}, {"part", "val"}}),
+         "train.fold: expected less than folds, which is 5, got 5");
   expect(View("Split", {{"part", "test"}}), "train.fractions: 2 numbers");
   expect(View("Split", {{"part", "val"}, {"group", "patient"}}),
          "train.group: field \"patient\"");

@@ -48,6 +48,9 @@ bool MatchesAny(const std::string& path,
 std::vector<std::string> ListImages(const ImageFileOptions& options) {
   std::error_code error;
   const fs::path root(options.folder);
+  // The folders around an entry, links resolved: one that leads back to any of
+  // them brings nothing new, and would never end.
+  std::vector<fs::path> around = {fs::canonical(root, error)};
   fs::recursive_directory_iterator entries(
       root, fs::directory_options::follow_directory_symlink, error);
   // By folder, then by name.
@@ -56,6 +59,15 @@ std::vector<std::string> ListImages(const ImageFileOptions& options) {
        entries.increment(error)) {
     std::error_code ignored;
     const fs::path& path = entries->path();
+    if (entries->is_directory(ignored)) {
+      around.resize(static_cast<size_t>(entries.depth()) + 1);
+      fs::path folder = fs::canonical(path, ignored);
+      if (std::find(around.begin(), around.end(), folder) != around.end()) {
+        entries.disable_recursion_pending();
+      }
+      around.push_back(std::move(folder));
+      continue;
+    }
     const std::string below = path.lexically_relative(root);
     // A link that leads nowhere is an image that cannot be read.
     const bool is_dead_link =

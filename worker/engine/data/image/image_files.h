@@ -16,8 +16,9 @@ struct ImageFileOptions {
   std::vector<std::string> exclude = {};
 };
 
-// Paths of all .png, .jpg and .jpeg files below the folder, links followed,
-// sorted by folder, then by name, as torchvision does. Throws Error(kBadSpec):
+// Paths of all .png, .jpg and .jpeg files below the folder, links followed (but
+// not one that leads back to a folder around it), sorted by folder, then by
+// name, as torchvision does. Throws Error(kBadSpec):
 // no such folder, no image, or an image of a format that is not read (it would
 // silently be missing; `exclude` leaves it out).
 std::vector<std::string> ListImages(const ImageFileOptions& options);

@@ -12,7 +12,8 @@
 namespace epochd::engine {
 namespace {
 
-constexpr int64_t kMaxCsvBytes = int64_t{4} << 30;
+constexpr int64_t kMaxCsvBytes = (int64_t{4} << 30) - 1;
+constexpr size_t kMaxCells = size_t{1} << 30;
 constexpr int64_t kMaxColumns = 1000000;
 
 [[noreturn]] void RefuseCsv(const std::string& path, int64_t line,
@@ -36,6 +37,12 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
   const size_t size = bytes.size();
   size_t at = bytes.starts_with("\xEF\xBB\xBF") ? 3 : 0;
   int64_t line = 1;
+  // As many at most; taken at once, so that growing takes no more than they do.
+  const auto ends =
+      std::count_if(bytes.begin(), bytes.end(), [&options](char byte) {
+        return byte == options.delimiter || byte == '\n' || byte == '\r';
+      });
+  table.cells_.reserve(std::min(static_cast<size_t>(ends) + 1, kMaxCells));
   std::vector<Span> row;
   bool needs_header = options.has_header;
   while (at < size) {
@@ -48,7 +55,7 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
     row.clear();
     const int64_t first_line = line;
     while (true) {
-      Span cell{.begin = at};
+      Span cell{.begin = static_cast<uint32_t>(at)};
       if (at < size && bytes[at] == '"') {
         // Unquoted in place: what is kept is never longer.
         size_t out = at;
@@ -67,7 +74,7 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
           bytes[out++] = bytes[at++];
         }
         ++at;
-        cell.size = out - cell.begin;
+        cell.size = static_cast<uint32_t>(out - cell.begin);
         if (at < size && bytes[at] != options.delimiter && bytes[at] != '\n' &&
             bytes[at] != '\r') {
           RefuseCsv(path, line,
@@ -79,7 +86,7 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
                bytes[at] != '\n' && bytes[at] != '\r') {
           ++at;
         }
-        cell.size = at - cell.begin;
+        cell.size = static_cast<uint32_t>(at - cell.begin);
       }
       row.push_back(cell);
       if (at >= size || bytes[at] != options.delimiter) break;
@@ -104,8 +111,16 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
       }
       continue;
     }
+    if (table.cells_.size() + row.size() > kMaxCells) {
+      RefuseCsv(path, first_line,
+                "brings the table to more than " + std::to_string(kMaxCells) +
+                    " cells, the most accepted");
+    }
+    const int64_t number = table.num_rows();
+    if (number == 0 || table.LineOf(number) != first_line) {
+      table.lines_.push_back({number, first_line});
+    }
     table.cells_.insert(table.cells_.end(), row.begin(), row.end());
-    table.lines_.push_back(first_line);
   }
   return table;
 }
@@ -122,6 +137,13 @@ int64_t CsvTable::FindColumn(const std::string& name) const {
   throw Error(ErrorKind::kBadSpec, "CSV file \"" + path_ +
                                        "\": has no column \"" + name +
                                        "\"; it has " + known);
+}
+
+int64_t CsvTable::LineOf(int64_t row) const {
+  const auto after = std::upper_bound(
+      lines_.begin(), lines_.end(), row,
+      [](int64_t wanted, const RowLine& each) { return wanted < each.row; });
+  return std::prev(after)->line + row - std::prev(after)->row;
 }
 
 std::string_view CsvTable::Cell(int64_t row, int64_t column) const {
@@ -144,7 +166,7 @@ void CsvTable::Fail(int64_t row, int64_t column,
   std::string_view cell = Cell(row, column);
   std::string name = std::to_string(column);
   if (!names_.empty()) name += " (\"" + names_[column] + "\")";
-  RefuseCsv(path_, lines_[row],
+  RefuseCsv(path_, LineOf(row),
             "column " + name + " is \"" + std::string(cell.substr(0, 80)) +
                 "\"; " + problem);
 }

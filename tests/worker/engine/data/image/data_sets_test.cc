@@ -4,6 +4,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -114,6 +115,45 @@ TEST(ImageFiles, LinkThatLeadsNowhereIsAnImageThatCannotBeRead) {
     data->Get(1, kSeed);
   });
   EXPECT_NE(error.find("b.png"), std::string::npos) << error;
+}
+
+TEST(ImageFiles, AGridLeavesOutImagesWithoutAHeader) {
+  const TempFolder folder;
+  folder.Copy("rgb.png", "a.png");
+  const std::string more = R"("patch_size": 8, "crop": "grid")";
+  const int64_t whole =
+      BuildDataset(Json("ImageFiles", folder.path(), more))->Size();
+  std::ofstream(folder.path() + "/b.png") << "no PNG";
+  const auto data = BuildDataset(Json("ImageFiles", folder.path(), more));
+  EXPECT_EQ(data->Size(), whole);
+  ASSERT_EQ(data->Unreadable().size(), 1u);
+  EXPECT_NE(std::string(data->Unreadable()[0].what()).find("b.png"),
+            std::string::npos);
+  std::filesystem::remove(folder.path() + "/a.png");
+  EXPECT_NE(ErrorOf([&] {
+              BuildDataset(Json("ImageFiles", folder.path(), more));
+            }).find("b.png"),
+            std::string::npos);
+}
+
+TEST(ImageFiles, LinksAreFollowedButNotInCircles) {
+  namespace fs = std::filesystem;
+  const TempFolder folder;
+  const TempFolder other;
+  folder.Copy("rgb.png", "a.png");
+  other.Copy("rgb.png", "c.png");
+  const fs::path root = folder.path();
+  fs::create_directories(root / "one");
+  fs::create_directories(root / "two");
+  fs::copy_file(root / "a.png", root / "two/b.png");
+  fs::create_directory_symlink(other.path(), root / "one/other");
+  fs::create_directory_symlink(root, root / "one/up");
+  fs::create_directory_symlink(root / "two", root / "one/two");
+  fs::create_directory_symlink(root / "one", root / "two/one");
+  fs::create_directory_symlink("self", root / "self");
+  const auto data = BuildDataset(Json("ImageFiles", folder.path()));
+  // a, one/other/c, one/two/b, two/b, two/one/other/c.
+  EXPECT_EQ(data->Size(), 5);
 }
 
 TEST(ImageFiles, RandomPatchesDependOnSeedEpochAndIndexAlone) {
