@@ -16,7 +16,9 @@ Precision ParsePrecision(const std::string& text, const std::string& path) {
 }
 
 AutocastGuard::AutocastGuard(Precision precision, c10::DeviceType device)
-    : active_(precision != Precision::kFloat32), device_(device) {
+    : active_(precision != Precision::kFloat32),
+      device_(device),
+      was_enabled_(at::autocast::is_autocast_enabled(device)) {
   if (!active_) return;
   at::autocast::set_autocast_dtype(
       device_, precision == Precision::kFloat16 ? at::kHalf : at::kBFloat16);
@@ -28,7 +30,18 @@ AutocastGuard::~AutocastGuard() {
   if (!active_) return;
   // Weights cast for this pass are stale after the optimizer's step.
   if (at::autocast::decrement_nesting() == 0) at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(device_, was_enabled_);
+}
+
+NoAutocastGuard::NoAutocastGuard(c10::DeviceType device)
+    : device_(device), was_enabled_(at::autocast::is_autocast_enabled(device)) {
   at::autocast::set_autocast_enabled(device_, false);
+}
+
+NoAutocastGuard::~NoAutocastGuard() {
+  if (!was_enabled_) return;
+  at::autocast::clear_cache();
+  at::autocast::set_autocast_enabled(device_, true);
 }
 
 }  // namespace epochd::engine

@@ -17,7 +17,8 @@ enum class Precision { kFloat32, kBFloat16, kFloat16 };
 // Error(kBadSpec) naming `path`.
 Precision ParsePrecision(const std::string& text, const std::string& path);
 
-// Autocasts while it lives, when the precision wants it.
+// Autocasts while it lives, when the precision wants it. May stand within
+// another, or within a NoAutocastGuard.
 class AutocastGuard {
  public:
   AutocastGuard(Precision precision, c10::DeviceType device);
@@ -28,6 +29,21 @@ class AutocastGuard {
  private:
   const bool active_;
   const c10::DeviceType device_;
+  const bool was_enabled_;
+};
+
+// Nothing is autocast while it lives; after it weights are cast anew, as they
+// may have changed.
+class NoAutocastGuard {
+ public:
+  explicit NoAutocastGuard(c10::DeviceType device);
+  ~NoAutocastGuard();
+  NoAutocastGuard(const NoAutocastGuard&) = delete;
+  NoAutocastGuard& operator=(const NoAutocastGuard&) = delete;
+
+ private:
+  const c10::DeviceType device_;
+  const bool was_enabled_;
 };
 
 }  // namespace epochd::engine

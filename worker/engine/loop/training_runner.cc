@@ -139,11 +139,16 @@ class TrainingRunner::ModelsStepper : public SelfTraining::Stepper {
   void Update(const at::Tensor& loss) override {
     is_called_ = true;
     context_.loss = loss;
-    runner_.on_post_forward.Fire(context_);
-    runner_.Backward(run_, context_,
-                     Flood(TotalLoss(context_.loss, context_.extra_losses),
-                           runner_.flooding_level_),
-                     share_);
+    at::Tensor total;
+    {
+      const AutocastGuard autocast(runner_.precision_, run_.device.type());
+      runner_.on_post_forward.Fire(context_);
+      total = Flood(TotalLoss(context_.loss, context_.extra_losses),
+                    runner_.flooding_level_);
+    }
+    // The model may call from its forward pass.
+    const NoAutocastGuard no_autocast(run_.device.type());
+    runner_.Backward(run_, context_, total, share_);
     context_.loss = WithoutGraph(context_.loss);
   }
   bool is_called() const { return is_called_; }

@@ -2,6 +2,7 @@
 //
 // How hooks begin and end with a run (hook/hook.h), priorities and scopes as a
 // job file gives them, and models that take part in the loop.
+#include <ATen/autocast_mode.h>
 #include <gtest/gtest.h>
 
 #include <stdexcept>
@@ -144,6 +145,57 @@ TEST(SelfTrainingTest, UpdatesByItsLossesOrByWhatItSays) {
               nullptr);
     EXPECT_NE(FindScore(scores, "train/loss"), nullptr);
     EXPECT_EQ(model->trace, "msetup mend msuccess mteardown ");
+  }
+}
+
+// Notes whether its passes are autocast, before and after it updates.
+class Casting : public WeightsModel, public SelfTraining {
+ public:
+  explicit Casting(bool updates) : WeightsModel(8), updates_(updates) {}
+  Batch Forward(const Batch& batch) override {
+    return {{"output", at::matmul(batch.At("input"), w)}};
+  }
+  Values TrainStep(Batch& batch, Stepper& stepper) override {
+    const at::Tensor loss = -Forward(batch).At("output").mean();
+    if (!updates_) return {{"loss", loss}};
+    stepper.Update(loss);
+    // With the weights as they are now.
+    EXPECT_EQ(Forward(batch).At("output").scalar_type(), at::kBFloat16);
+    EXPECT_EQ(
+        Forward(batch).At("output")[0].item<float>(),
+        at::matmul(batch.At("input").to(at::kBFloat16), w.to(at::kBFloat16))[0]
+            .item<float>());
+    return {};
+  }
+
+ private:
+  const bool updates_;
+};
+
+TEST(SelfTrainingTest, AutocastsTheForwardPassAlone) {
+  const std::vector<Batch> batches(3,
+                                   Batch{{"input", at::full({4, 8}, 0.7391)}});
+  for (const bool updates : {true, false}) {
+    auto model = std::make_shared<Casting>(updates);
+    TinyRun run(List(batches), {.runner = {.precision = Precision::kBFloat16},
+                                .model = model});
+    std::string seen;
+    const auto note = [&](const char* point) {
+      return [&seen, point](RunnerContext&) {
+        seen += point;
+        seen += at::autocast::is_autocast_enabled(at::kCPU) ? "+ " : "- ";
+      };
+    };
+    run.runner().on_post_forward.Bind(note("forward"));
+    run.runner().on_post_backward.Bind(note("backward"));
+    run.runner().on_before_optimizer_step.Bind(note("step"));
+    run.runner().on_post_step.Bind(note("post"));
+    run.Run();
+    const std::string step = "forward+ backward- step- post- ";
+    EXPECT_EQ(seen, step + step + step);
+    EXPECT_FALSE(at::autocast::is_autocast_enabled(at::kCPU));
+    EXPECT_FLOAT_EQ(model->w[0].item<float>(),
+                    3 * at::full({}, 0.7391).to(at::kBFloat16).item<float>());
   }
 }
 
