@@ -133,7 +133,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
     if (context.run_d && !context.skip) TrainDiscriminator(run, context);
     if (context.run_g && !context.skip) TrainGenerator(run, context);
 
-    ++position.step;
+    if (context.stepped) ++position.step;
     ++position.batch;
     ++position.global_batch;
     context.step = position.step;

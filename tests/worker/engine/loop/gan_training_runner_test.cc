@@ -57,6 +57,29 @@ TEST(GanTrainingRunnerTest, KeepsTheRatioAndTrainsBothOnTheLastBatch) {
   }
 }
 
+TEST(GanTrainingRunnerTest, ABatchWithoutAStepOfEitherSideIsNoStep) {
+  Json json = GanExperiment(2);
+  json["data"]["train"]["batch_size"] = 240;  // 6 batches
+  TestRun run(json);
+  RunnerOf(run).on_pre_step.Bind([](GanContext& context) {
+    // Left out, rests, refuses.
+    context.skip = context.batch == 1;
+    context.run_d = context.run_g = context.batch != 2;
+  });
+  for (auto* point :
+       {&RunnerOf(run).on_before_d_step, &RunnerOf(run).on_before_g_step}) {
+    point->Bind(
+        [](GanContext& context) { context.skip_step = context.batch == 3; });
+  }
+  std::vector<int64_t> steps;
+  RunnerOf(run).on_post_step.Bind(
+      [&](GanContext& context) { steps.push_back(context.step); });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(steps, (std::vector<int64_t>{1, 1, 1, 1, 2, 3, 4, 4, 4, 4, 5, 6}));
+  EXPECT_EQ(run.trainer().position().global_batch, 12);
+}
+
 TEST(GanTrainingRunnerTest, TrainsByEachPairOfLosses) {
   for (const std::string pair : {"Gan", "LsGan", "HingeGan", "WGan"}) {
     SCOPED_TRACE(pair);
