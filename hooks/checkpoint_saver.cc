@@ -57,14 +57,8 @@ void CheckpointSaver::AttachToTrainer(engine::Trainer& trainer) {
       [this](TrainerContext& context) { AtStep(context); });
   trainer.on_epoch_committed.Bind(
       [this](TrainerContext& context) { AtEpoch(context); });
-  trainer.on_training_ended.Bind([this](TrainerContext& context) {
-    if (options_.save_last) {
-      SaveLast(context, /*has_scores=*/false);
-    } else if (writer_) {
-      Collect(writer_->Wait());
-    }
-    RemoveOld();
-  });
+  trainer.on_training_ended.Bind(
+      [this](TrainerContext& context) { AtEnd(context); });
 }
 
 void CheckpointSaver::AttachToValidation(engine::ValidationRunner& runner) {
@@ -98,6 +92,7 @@ void CheckpointSaver::Finalize(TrainerContext&, engine::RunResult) {
 
 void CheckpointSaver::Begin() {
   last_save_ = Clock::now();
+  seen_step_ = trainer_->position().step;
   if (!trainer_->is_main_rank()) return;
   retention_.emplace(engine::Retention::Options{
       .keep_last = options_.keep_last,
@@ -126,6 +121,8 @@ void CheckpointSaver::AtStep(TrainerContext& context) {
   if (may_have_news_) Collect(writer_->Poll());
   if (removal_waits_) RemoveOld();
   const int64_t step = trainer_->position().step;
+  // Not again with batches that are left out.
+  const bool is_new = std::exchange(seen_step_, step) != step;
   if (options_.every_seconds && trainer_->is_main_rank() &&
       std::chrono::duration<double>(Clock::now() - last_save_).count() >=
           *options_.every_seconds) {
@@ -139,7 +136,7 @@ void CheckpointSaver::AtStep(TrainerContext& context) {
   if (context.ending) {
     SaveLast(context, has_scores);
   } else if (trainer_->checkpoint_wanted() || is_best ||
-             IsDue(options_.every_steps, step)) {
+             (is_new && IsDue(options_.every_steps, step))) {
     Save(context, has_scores);
   }
 }
@@ -158,19 +155,33 @@ void CheckpointSaver::AtEpoch(TrainerContext& context) {
   RemoveOld();
 }
 
+void CheckpointSaver::AtEnd(TrainerContext& context) {
+  // A run that ends within an epoch was measured last by these weights, or not;
+  // of others all is saved.
+  const bool has_scores = judged_at_ == trainer_->position().step;
+  const bool is_best = has_scores && is_best_ && options_.keep_best != 0;
+  if (has_scores) score_ = ScoreOf(context);
+  if (options_.save_last || is_best) {
+    SaveLast(context, has_scores);
+  } else if (writer_) {
+    Collect(writer_->Wait());
+  }
+  RemoveOld();
+}
+
 void CheckpointSaver::Judge(const TrainerContext& context) {
   judged_at_ = trainer_->position().step;
-  if (options_.monitor.empty()) {
-    score_ = context.monitored;
-    is_best_ = context.is_best;
-    return;
-  }
-  score_.reset();
-  is_best_ = false;
+  score_ = ScoreOf(context);
+  is_best_ = options_.monitor.empty()
+                 ? context.is_best
+                 : score_ && monitor_.Update(*score_, context.epoch);
+}
+
+std::optional<double> CheckpointSaver::ScoreOf(
+    const TrainerContext& context) const {
+  if (options_.monitor.empty()) return context.monitored;
   const double* value = engine::FindScore(context.scores, options_.monitor);
-  if (value == nullptr) return;
-  score_ = *value;
-  is_best_ = monitor_.Update(*value, context.epoch);
+  return value == nullptr ? std::nullopt : std::optional(*value);
 }
 
 void CheckpointSaver::Save(const TrainerContext& context, bool has_scores,

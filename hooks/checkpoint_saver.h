@@ -84,9 +84,11 @@ class CheckpointSaver : public engine::Hook {
   void Begin();
   void AtStep(engine::TrainerContext& context);
   void AtEpoch(engine::TrainerContext& context);
+  void AtEnd(engine::TrainerContext& context);
   bool IsDue(std::optional<int64_t> every, int64_t done) const;
   // Compares the scores of a validation; every rank comes to the same.
   void Judge(const engine::TrainerContext& context);
+  std::optional<double> ScoreOf(const engine::TrainerContext& context) const;
   // Starts a save; collective. `has_scores`: the context's are of what is
   // saved.
   void Save(const engine::TrainerContext& context, bool has_scores,
@@ -110,6 +112,7 @@ class CheckpointSaver : public engine::Hook {
   bool is_best_ = false;     // what was judged last
   std::optional<double> score_;
   int64_t judged_at_ = -1;  // step
+  int64_t seen_step_ = -1;
 
   // On rank 0 alone.
   std::optional<engine::Retention> retention_;

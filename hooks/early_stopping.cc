@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/early_stopping.h"
 
-#include <algorithm>
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/core/scalar.h"
+#include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
@@ -159,7 +160,8 @@ void EarlyStopping::LoadState(const nlohmann::ordered_json& state) {
 }
 
 void EarlyStopping::AttachToTrainer(engine::Trainer& trainer) {
-  if (options_.metric.empty()) {
+  communicator_ = trainer.environment().communicator;
+  if (options_.metric.empty() && !options_.every_steps) {
     StopRule::Options rule = options_.rule;
     rule.higher_is_better = trainer.monitor().higher_is_better;
     rule_ = StopRule(rule);
@@ -170,21 +172,55 @@ void EarlyStopping::AttachToTrainer(engine::Trainer& trainer) {
   if (options_.restore_best) AttachRestoring(trainer);
 }
 
+void EarlyStopping::CheckStepMetric(
+    std::initializer_list<const char*> known) const {
+  if (options_.metric.empty()) return;
+  std::string names;
+  for (const char* name : known) {
+    if (options_.metric == name) return;
+    names += (names.empty() ? "" : ", ") + std::string(name);
+  }
+  throw engine::Error(engine::ErrorKind::kBadSpec,
+                      "EarlyStopping: metric \"" + options_.metric +
+                          "\" is not known at a step of this runner; " + names +
+                          " is accepted");
+}
+
 void EarlyStopping::AttachToTraining(engine::TrainingRunner& runner) {
   if (!options_.every_steps) return;
+  CheckStepMetric({"train/loss"});
   runner.on_post_step.Bind([this](engine::RunnerContext& context) {
-    if (!context.loss.defined() || context.step == 0 ||
-        context.step % *options_.every_steps != 0) {
-      return;
-    }
-    if (rule_.Observe(engine::ReadScalar(context.loss)) &&
-        context.epoch + 1 >= options_.min_epochs) {
-      context.stop = true;
-      if (context.stop_reason.empty()) {
-        context.stop_reason = options_.metric + " " + rule_.reason();
-      }
-    }
+    AfterStep(context, context.loss.defined() ? &context.loss : nullptr,
+              "train/loss");
   });
+}
+
+void EarlyStopping::AttachToGan(engine::GanTrainingRunner& runner) {
+  if (!options_.every_steps) return;
+  CheckStepMetric({"train/g_loss", "train/d_loss"});
+  runner.on_post_step.Bind([this](engine::GanContext& context) {
+    const bool is_d = options_.metric == "train/d_loss";
+    AfterStep(context,
+              engine::FindLoss(context.losses, is_d ? "d_loss" : "g_loss"),
+              is_d ? "train/d_loss" : "train/g_loss");
+  });
+}
+
+void EarlyStopping::AfterStep(engine::RunnerContext& context,
+                              const at::Tensor* loss, const std::string& name) {
+  if (loss == nullptr || !context.stepped ||
+      context.step % *options_.every_steps != 0) {
+    return;
+  }
+  // All ranks see the same, and count alike.
+  at::Tensor sum = at::tensor({engine::ReadScalar(*loss)}, at::kDouble);
+  communicator_->AllReduceSum(sum);
+  const double value = sum.item<double>() / communicator_->world_size();
+  if (!rule_.Observe(value) || context.epoch + 1 < options_.min_epochs) return;
+  context.stop = true;
+  if (context.stop_reason.empty()) {
+    context.stop_reason = name + " " + rule_.reason();
+  }
 }
 
 namespace {
@@ -234,21 +270,23 @@ EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
   options.restore_best = params.Bool("restore_best");
   const std::string text = params.String("every");
   const auto every = catalogue::ParseEvery(text);
-  if (!every || every->seconds || every->epochs.value_or(1) != 1) {
+  if (every->epochs.value_or(1) != 1) {
     params.Fail("every", "\"" + text + "\"; 1 epoch or n steps are accepted");
   }
   options.every_steps = every->steps;
   if (every->steps && !options.metric.empty() &&
-      options.metric != "train/loss") {
+      options.metric != "train/loss" && options.metric != "train/g_loss" &&
+      options.metric != "train/d_loss") {
     params.Fail("metric", "\"" + options.metric +
-                              "\" is not known at a step; train/loss is");
+                              "\" is not known at a step; train/loss is, and "
+                              "of a GAN train/g_loss and train/d_loss");
   }
   if (every->steps && options.restore_best) {
     params.Fail("restore_best",
                 "true, but the loss of one step says little of its weights; "
                 "every: 1 epoch is accepted with it");
   }
-  if (every->steps && options.metric.empty()) options.metric = "train/loss";
+  if (every->steps && options.metric.empty()) rule.higher_is_better = false;
   return options;
 }
 
@@ -288,7 +326,8 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                  .type = "every",
                  .default_value = "1 epoch",
                  .choices = {"epochs", "steps"},
-                 .help = "1 epoch, or n steps for the loss of a step"},
+                 .help = "1 epoch, or n steps for the loss of a step, of a GAN "
+                         "the generator's"},
                 {.name = "min_epochs",
                  .type = "int",
                  .default_value = 0,
@@ -318,6 +357,59 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<EarlyStopping>(ReadStopOptions(params));
           }};
+}
+
+engine::Entry<engine::Hook> EarlyStoppingHookEntry() {
+  return {
+      {.kind = "hook",
+       .name = "EarlyStoppingHook",
+       .help = "EarlyStopping with MMEngine's rule and by its names",
+       .parameters = {{.name = "monitor",
+                       .type = "score",
+                       .required = true,
+                       .help = "score looked at, such as val/accuracy"},
+                      {.name = "rule",
+                       .type = "string",
+                       .choices = {"greater", "less"},
+                       .help = "which way it gets better; as it says itself by "
+                               "default"},
+                      {.name = "min_delta",
+                       .type = "float",
+                       .default_value = 0.1,
+                       .min = 0,
+                       .help = "gain that is needed"},
+                      {.name = "patience",
+                       .type = "int",
+                       .default_value = 5,
+                       .min = 0,
+                       .help =
+                           "values in a row without it that end the training"},
+                      {.name = "check_finite",
+                       .type = "bool",
+                       .default_value = true,
+                       .help = "stop when the score is NaN or infinite"},
+                      {.name = "stopping_threshold",
+                       .type = "float",
+                       .help = "stop when the score is better"},
+                      {.name = "strict",
+                       .type = "bool",
+                       .default_value = false,
+                       .help = "a score that is not measured is an error"}}},
+      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+        EarlyStopping::Options options;
+        options.metric = params.String("monitor");
+        options.strict = params.Bool("strict");
+        options.rule = {
+            .kind = StopRule::Kind::kMmEngine,
+            .patience = params.Int("patience"),
+            .min_delta = params.Float("min_delta"),
+            .higher_is_better = params.Has("rule")
+                                    ? params.String("rule") == "greater"
+                                    : params.IsBetterHigher(options.metric),
+            .check_finite = params.Bool("check_finite"),
+            .threshold = params.OptionalFloat("stopping_threshold")};
+        return std::make_shared<EarlyStopping>(std::move(options));
+      }};
 }
 
 }  // namespace epochd::hooks

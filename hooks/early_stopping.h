@@ -2,8 +2,8 @@
 //
 // EarlyStopping: ends a training when a score stalls, by the rule of one of
 // the systems (stop_rule.h). It looks where the score was measured: at ends of
-// epochs with a validation, or at every n-th step at the step's own loss.
-// Epochs without a new value are passed over.
+// epochs with a validation, or at every n-th step at the step's own loss, its
+// mean over ranks. Epochs without a new value are passed over.
 //
 // With restore_best the model has, when the training ended, the weights and
 // buffers that it had at the best value, and so has the last checkpoint. Until
@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <limits>
 #include <optional>
 #include <string>
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "hooks/stop_rule.h"
+#include "worker/engine/dist/communicator.h"
 #include "worker/engine/hook/context.h"
 #include "worker/engine/hook/hook.h"
 #include "worker/engine/registry/params.h"
@@ -30,7 +32,8 @@ class EarlyStopping : public engine::Hook {
     StopRule::Options rule = {};
     // Empty: the experiment's monitored score, and its direction.
     std::string metric = {};
-    // Looks at the training loss every n steps; else at ends of epochs.
+    // Looks at a loss of the training every n steps, train/loss or, of a GAN,
+    // train/g_loss and train/d_loss; else at ends of epochs.
     std::optional<int64_t> every_steps = {};
     // Not before so many epochs are done.
     int64_t min_epochs = 0;
@@ -45,6 +48,7 @@ class EarlyStopping : public engine::Hook {
   const char* name() const override { return "EarlyStopping"; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
+  void AttachToGan(engine::GanTrainingRunner& runner) override;
   void Setup(engine::Trainer& trainer) override;
   nlohmann::ordered_json State() const override;
   void LoadState(const nlohmann::ordered_json& state) override;
@@ -53,6 +57,11 @@ class EarlyStopping : public engine::Hook {
 
  private:
   void AfterEpoch(engine::TrainerContext& context);
+  // Throws unless `metric`, or nothing, is asked for of the steps.
+  void CheckStepMetric(std::initializer_list<const char*> known) const;
+  // `loss`: of this rank; nullptr: there is none.
+  void AfterStep(engine::RunnerContext& context, const at::Tensor* loss,
+                 const std::string& name);
   // The score that is looked at; nothing: it was not measured.
   std::optional<double> Value(const engine::TrainerContext& context);
   const std::string& MetricName(const engine::Trainer& trainer) const;
@@ -64,6 +73,7 @@ class EarlyStopping : public engine::Hook {
 
   const Options options_;
   StopRule rule_;
+  engine::Communicator* communicator_ = nullptr;
   bool warned_ = false;
 
   // Of the best value; empty weights: there was none, or they are restored.
@@ -77,5 +87,7 @@ class EarlyStopping : public engine::Hook {
 };
 
 engine::Entry<engine::Hook> EarlyStoppingEntry();
+// By MMEngine's names, and its rule.
+engine::Entry<engine::Hook> EarlyStoppingHookEntry();
 
 }  // namespace epochd::hooks

@@ -32,6 +32,7 @@ class GradientClip : public engine::Hook {
   explicit GradientClip(Options options) : options_(options) {}
 
   const char* name() const override { return "GradientClip"; }
+  bool may_stop() const override { return false; }
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;
 

@@ -15,6 +15,7 @@ namespace epochd::hooks {
 class LearningRateMonitor : public engine::Hook {
  public:
   const char* name() const override { return "LearningRateMonitor"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override {
     trainer_ = &trainer;
   }

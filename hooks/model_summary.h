@@ -17,6 +17,7 @@ namespace epochd::hooks {
 class ModelSummaryHook : public engine::Hook {
  public:
   const char* name() const override { return "ModelSummary"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;

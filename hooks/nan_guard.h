@@ -23,6 +23,7 @@ class NanGuard : public engine::Hook {
   explicit NanGuard(int64_t limit) : limit_(limit) {}
 
   const char* name() const override { return "NanGuard"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override {
     trainer_ = &trainer;
   }

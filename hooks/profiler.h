@@ -31,6 +31,7 @@ class Profiler : public engine::Hook {
   explicit Profiler(Options options) : options_(options) {}
 
   const char* name() const override { return "Profiler"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;

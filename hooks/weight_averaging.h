@@ -52,6 +52,7 @@ class WeightAveraging : public engine::Hook {
   const char* name() const override {
     return options_.kind == Kind::kSwa ? "SWA" : "EMA";
   }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;

@@ -137,7 +137,11 @@ Cost Engine(engine::Communicator& communicator, const Options& options,
           engine::Sgd::Options{.lr = 0.05, .momentum = 0.9}),
       engine::TrainingRunner::Options());
   StepClock clock(options.steps);
-  runner->on_pre_step.Bind([&](engine::RunnerContext&) { clock.Tick(); });
+  {
+    const engine::BindingPriority no_stop(engine::kNormalPriority,
+                                          /*may_stop=*/false);
+    runner->on_pre_step.Bind([&](engine::RunnerContext&) { clock.Tick(); });
+  }
   parts.training_runner = runner;
   parts.validation_runner = std::make_shared<engine::ValidationRunner>();
   parts.train = std::make_unique<ReadySource>(data, kWarm + options.steps + 2);

@@ -12,6 +12,7 @@
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
 namespace {
@@ -59,6 +60,21 @@ TEST(CheckpointSaverTest, SavesEveryFewSteps) {
                                    "epoch-0001-step-000012"}));
 }
 
+TEST(CheckpointSaverTest, SavesAStepOnceWhateverBatchesAreLeftOut) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(1), output.path());
+  dynamic_cast<engine::TrainingRunner&>(run.trainer().training_runner())
+      .on_pre_step.Bind([](engine::RunnerContext& context) {
+        context.skip = context.batch >= 5 && context.batch < 8;
+      });
+  Train(
+      run,
+      {.every_epochs = {}, .every_steps = 5, .keep_last = 10, .keep_best = 0});
+  EXPECT_EQ(Folders(output.path()),
+            (std::set<std::string>{"epoch-0001-batch-00005-step-000005",
+                                   "epoch-0001-step-000009"}));
+}
+
 TEST(CheckpointSaverTest, SavesWhenAskedTo) {
   const engine::TempFolder output;
   engine::TestRun run(engine::DigitsExperiment(1), output.path());
@@ -90,6 +106,70 @@ TEST(CheckpointSaverTest, KeepsTheLastAndTheBest) {
   }
   EXPECT_TRUE(found);
   EXPECT_EQ(run.sink.Of("checkpoint_removed").size() + left.size(), 6u);
+}
+
+// What a run that ends within an epoch saves last is the best of it, with the
+// scores of its last validation.
+void ExpectLastIsBest(engine::TestRun& run, const std::string& output,
+                      const std::string& score) {
+  const std::vector<Json> saved = run.sink.Of("checkpoint_saved");
+  ASSERT_FALSE(saved.empty());
+  const Json& last = saved.back();
+  EXPECT_EQ(last["batch"], 5);
+  EXPECT_EQ(last["step"], run.trainer().position().step);
+  EXPECT_EQ(last["best"], true);
+  ASSERT_TRUE(last["metrics"].contains(score)) << last;
+  EXPECT_EQ(last["metrics"][score].get<double>(), run.trainer().monitor().best);
+  EXPECT_EQ(fs::read_symlink(output + "/checkpoints/best"),
+            fs::path(last["path"].get<std::string>()).filename());
+}
+
+TEST(CheckpointSaverTest, TheLastValidationOfARunThatEndsWithinAnEpochCounts) {
+  // 12 batches an epoch, so all end with the fifth of the second.
+  for (Json trainer :
+       {Json{{"type", "IterationTrainer"},
+             {"max_iterations", 17},
+             {"val_interval", 6}},
+        Json{{"type", "EpochTrainer"}, {"epochs", 5}, {"max_steps", 17}}}) {
+    for (const char* own : {"", "val/loss"}) {
+      const engine::TempFolder output;
+      Json json = engine::DigitsExperiment(1);
+      json["trainer"] = trainer;
+      json["monitor"] = {{"metric", "val/loss"}};
+      json.erase("lr_scheduler");
+      engine::TestRun run(json, output.path());
+      Train(run, {.every_epochs = 1, .keep_best = 1, .monitor = own});
+      ExpectLastIsBest(run, output.path(), "val/loss");
+    }
+  }
+}
+
+TEST(CheckpointSaverTest, TheValidationThatStopsARunCounts) {
+  for (const char* unit : {"batches", "part"}) {
+    const engine::TempFolder output;
+    Json json = engine::DigitsExperiment(3);
+    if (std::string(unit) == "part") {
+      json["trainer"]["val_interval"] = 0.45;  // 5 of 12 batches
+    } else {
+      json["trainer"] = {{"type", "IterationTrainer"},
+                         {"max_iterations", 40},
+                         {"val_interval", 17}};
+    }
+    json["monitor"] = {{"metric", "val/loss"}};
+    json.erase("lr_scheduler");
+    engine::TestRun run(json, output.path());
+    run.trainer().on_stop_check.Bind([](engine::TrainerContext& context) {
+      context.stop |= context.is_mid_epoch && context.epoch == 1;
+    });
+    engine::Scores scores;
+    run.trainer().on_epoch_finished.Bind(
+        [&](engine::TrainerContext& context) { scores = context.scores; });
+    Train(run, {.every_epochs = {}, .keep_best = 1});
+    ExpectLastIsBest(run, output.path(), "val/loss");
+    for (const char* name : {"train/loss", "val/loss", "val/accuracy"}) {
+      EXPECT_NE(engine::FindScore(scores, name), nullptr) << name;
+    }
+  }
 }
 
 TEST(CheckpointSaverTest, RemovesNothingBeforeANewerOneIsRecorded) {

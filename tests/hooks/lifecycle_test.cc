@@ -293,6 +293,53 @@ TEST(LifecycleTest, Case171ACallbackOfEveryThirdStepCanBeTakenOut) {
   EXPECT_EQ(fired, (std::vector<int64_t>{3, 6, 9}));
 }
 
+TEST(LifecycleTest, AHookOfARunnersOwnListFindsTheTrainerToo) {
+  const engine::TempFolder output;
+  Json json = Experiment(2);
+  json["data"]["val"]["image"] = true;
+  json["runner"] = {{"type", "TrainingRunner"},
+                    {"hooks",
+                     {{{"type", "LearningRateMonitor"}},
+                      {{"type", "MetricLogger"}},
+                      {{"type", "CheckpointSaver"}, {"every", "1 epoch"}},
+                      {{"type", "Profiler"}}}}};
+  json["validation_runner"] = {
+      {"type", "ValidationRunner"},
+      {"hooks",
+       {{{"type", "BatchImageSaver"}, {"field", "input"}, {"count", 4}},
+        {{"type", "EarlyStopping"},
+         {"rule", "keras"},
+         {"patience", 0},
+         {"min_delta", 2}}}}};
+  engine::TestRun run(json, output.path());
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_NE(run.trainer().stop_reason(), "");
+  EXPECT_EQ(run.sink.Of("checkpoint_saved").size(), 2u);
+  for (const char* made : {"metrics.jsonl", "images/epoch-0001.png"}) {
+    EXPECT_TRUE(std::filesystem::exists(output / made)) << made;
+  }
+  EXPECT_NE(run.trainer().messages().Find("learning_rate"), nullptr);
+  bool is_profiled = false;
+  for (const auto& each : std::filesystem::directory_iterator(output.path())) {
+    is_profiled |= each.path().filename().string().starts_with("profile");
+  }
+  EXPECT_TRUE(is_profiled);
+}
+
+TEST(LifecycleTest, AHookOfSeveralListsIsOneHook) {
+  std::vector<std::string> log;
+  engine::TestRun run(Experiment(1));
+  const auto hook = std::make_shared<Recorder>("a", log);
+  run.trainer().AddHook(hook, "train");
+  run.trainer().AddHook(hook, "val");
+  run.trainer().AddHook(hook);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(log, (std::vector<std::string>{"a setup", "a epoch", "a success",
+                                           "a teardown"}));
+}
+
 TEST(LifecycleTest, MetricsOfHooksNeedNamesOfTheirOwn) {
   for (const char* name : {"mine", "loss", ""}) {
     engine::TestRun run(Experiment(1));

@@ -5,6 +5,7 @@
 // what it wants; wishes are summed over ranks beside the next steps, and what
 // any rank wanted comes back on all of them after the same later step. Rank 0
 // stretches the distance between sums so that fast steps do not pay for them.
+// Which step that is depends on time; where it must not, all ask Now().
 // One rank: wishes come true at once. One thread, the training thread.
 #pragma once
 
@@ -31,7 +32,8 @@ class Agreement {
 
   // After a step, on every rank. Returns what is to be done now.
   Wishes AfterStep(const Wishes& wishes);
-  // Asks all ranks now; at ends of epochs. Wishes under way are included.
+  // Asks all ranks now: at ends of epochs, after validations, and at steps at
+  // which a hook may stop. Wishes under way are included.
   Wishes Now(const Wishes& wishes);
 
  private:

@@ -56,7 +56,8 @@ struct RunnerContext {
   int64_t batch = 0;
   // Batches that this epoch has; below 0: not known beforehand.
   int64_t num_batches = 0;
-  // Optimizer steps done since the job began.
+  // Optimizer steps done since the job began; of a GAN, batches with which
+  // either side did one.
   int64_t step = 0;
   // Batches done since the job began.
   int64_t global_batch = 0;
@@ -89,9 +90,10 @@ struct RunnerContext {
   // The optimizer did a step with this batch. Set from
   // on_after_optimizer_step on; false when it was skipped.
   bool stepped = false;
-  // Set at any point: end the training after this step, as if it were done.
-  // What is left of this step's hooks still runs. `stop_reason`: what to tell
-  // people; the first one is told.
+  // Set at any point but on_epoch_end: end the training after this optimizer
+  // step, on all ranks, as if it were done. What is left of this step's hooks
+  // still runs, and of its batches where gradients are accumulated.
+  // `stop_reason`: what to tell people; the first one is told.
   bool stop = false;
   std::string stop_reason{};
 

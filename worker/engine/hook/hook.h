@@ -49,8 +49,9 @@ class Hook {
   // its state is kept under that.
   virtual const char* name() const = 0;
 
-  // Called once for each of these that the hook's list belongs to, where its
-  // scope lets it. A custom runner asks for an interface of its own by
+  // Called once for each of these: for the trainer always and first; for the
+  // runners in the hook's scope or, where it is in a runner's own list, for
+  // that runner. A custom runner asks for an interface of its own by
   // dynamic_cast (EpochRunner::Attach).
   virtual void AttachToTrainer(Trainer&) {}
   virtual void AttachToTraining(TrainingRunner&) {}
@@ -65,9 +66,15 @@ class Hook {
   // What it throws is told as a warning.
   virtual void Teardown(Trainer&) {}
 
-  // Null: nothing to remember. Doubles go through FromNumber().
+  // Null: nothing to remember. Doubles go through FromNumber(). That of rank 0
+  // is kept, and given to all ranks: what counts must be the same on all.
   virtual nlohmann::ordered_json State() const { return nullptr; }
   virtual void LoadState(const nlohmann::ordered_json&) {}
+
+  // Whether its callbacks at steps may set RunnerContext::stop. On several
+  // ranks all of them then agree after each step, so that they end after the
+  // very one; false spares the training that.
+  virtual bool may_stop() const { return true; }
 
   // See hook/priority.h. Set before it is attached.
   int priority() const { return priority_; }

@@ -37,7 +37,8 @@ class HookPoint {
     return Bind(std::move(callback), BindingPriority::current());
   }
   Id Bind(Callback callback, int priority) {
-    Binding binding{next_id_++, priority, std::move(callback)};
+    Binding binding{next_id_++, priority, BindingPriority::may_stop(),
+                    std::move(callback)};
     const Id id = binding.id;
     if (depth_ > 0) {
       waiting_.push_back(std::move(binding));
@@ -55,6 +56,11 @@ class HookPoint {
     }
   }
   bool is_bound() const { return !bindings_.empty(); }
+  // Something is bound that may ask for the end of the training.
+  bool may_stop() const {
+    return std::any_of(bindings_.begin(), bindings_.end(),
+                       [](const Binding& each) { return each.may_stop; });
+  }
 
   // Runs what was bound before the call; what is bound or unbound meanwhile
   // counts from the next call on. What a callback throws ends the training.
@@ -68,6 +74,7 @@ class HookPoint {
   struct Binding {
     Id id;
     int priority;
+    bool may_stop;
     Callback callback;
   };
   // Keeps the list as it is while callbacks run, also when one throws.

@@ -21,6 +21,7 @@ constexpr std::array<std::pair<std::string_view, int>, 9> kPriorities = {
      {"LOWEST", kLowestPriority}}};
 
 thread_local int binding_priority = kNormalPriority;
+thread_local bool binding_may_stop = true;
 
 }  // namespace
 
@@ -35,11 +36,17 @@ std::optional<int> PriorityByName(std::string_view name) {
   return std::nullopt;
 }
 
-BindingPriority::BindingPriority(int priority)
-    : previous_(std::exchange(binding_priority, priority)) {}
+BindingPriority::BindingPriority(int priority, bool may_stop)
+    : previous_(std::exchange(binding_priority, priority)),
+      previous_may_stop_(std::exchange(binding_may_stop, may_stop)) {}
 
-BindingPriority::~BindingPriority() { binding_priority = previous_; }
+BindingPriority::~BindingPriority() {
+  binding_priority = previous_;
+  binding_may_stop = previous_may_stop_;
+}
 
 int BindingPriority::current() { return binding_priority; }
+
+bool BindingPriority::may_stop() { return binding_may_stop; }
 
 }  // namespace epochd::engine

@@ -20,18 +20,22 @@ inline constexpr int kLowestPriority = 100;
 std::optional<int> PriorityByName(std::string_view name);
 
 // While it lives, callbacks that this thread binds get the priority.
+// `may_stop`: they may ask for the end of the training (Hook::may_stop).
 class BindingPriority {
  public:
-  explicit BindingPriority(int priority);
+  explicit BindingPriority(int priority, bool may_stop = true);
   ~BindingPriority();
   BindingPriority(const BindingPriority&) = delete;
   BindingPriority& operator=(const BindingPriority&) = delete;
 
   // kNormalPriority where there is none.
   static int current();
+  // True where there is none.
+  static bool may_stop();
 
  private:
   const int previous_;
+  const bool previous_may_stop_;
 };
 
 }  // namespace epochd::engine

@@ -30,9 +30,11 @@ class EpochRunner {
   virtual int64_t batches_per_step() const { return 1; }
   // Lets the hook bind to this runner's points.
   void Attach(Hook& hook) {
-    const BindingPriority priority(hook.priority());
+    const BindingPriority priority(hook.priority(), hook.may_stop());
     BindHook(hook);
   }
+  // Whether anything bound to its points may ask for the end of the training.
+  virtual bool may_stop() const { return true; }
   // Throws Error(kBadSpec) when the model is not of the kind it trains.
   virtual void CheckModel(Model& model) const = 0;
   // Whether the trainer must give a criterion.

@@ -137,6 +137,24 @@ int64_t Trainer::epochs() const {
   return parts_.plan.max_epochs.value_or(-1);
 }
 
+std::optional<int64_t> Trainer::BatchesLeft() const {
+  std::optional<int64_t> left;
+  if (total_batches_ >= 0) left = total_batches_ - position_.global_batch;
+  if (const auto& most = parts_.plan.max_steps) {
+    const int64_t by_steps =
+        (*most - position_.step) * parts_.training_runner->batches_per_step();
+    left = std::min(left.value_or(by_steps), by_steps);
+  }
+  return left;
+}
+
+std::optional<double> Trainer::SecondsLeft() const {
+  if (!parts_.plan.max_seconds) return std::nullopt;
+  const std::chrono::duration<double> lasted =
+      std::chrono::steady_clock::now() - began_;
+  return *parts_.plan.max_seconds - training_seconds_ - lasted.count();
+}
+
 void Trainer::Start() {
   Guard([this] {
     SetUpHooks();
@@ -152,6 +170,11 @@ void Trainer::Restore(const Snapshot& snapshot) {
 }
 
 Trainer::Outcome Trainer::Run() {
+  if (parts_.train == nullptr) {
+    throw Error(ErrorKind::kBadSpec,
+                "there is no data to train on; Evaluate() and Predict() do "
+                "without");
+  }
   Outcome outcome = Outcome::kCompleted;
   Guard([&] { outcome = RunLoop(); });
   if (outcome == Outcome::kCompleted) {
@@ -219,13 +242,19 @@ void Trainer::SanityCheck() {
 bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
   verdict_ = Verdict::kGoOn;
-  // One that was due when the run was left, and did not come to its end.
-  if (position_.batch > 0 && IsValidationDue() && !ValidateWithin()) {
-    verdict_ = Verdict::kStop;
-    return false;
-  }
   const Skipped skipped =
       position_.batch > 0 ? parts_.train->skipped() : Skipped{};
+  asks_at_steps_ = MayAnyRankStop();
+  // One that was due when the run was left, and did not come to its end. With
+  // the epoch's last batch it is that of its end.
+  const int64_t batches = parts_.train->NumBatches();
+  if (position_.batch > 0 && position_.batch != batches && IsValidationDue()) {
+    if (!ValidateWithin()) {
+      verdict_ = Verdict::kStop;
+      return false;
+    }
+    if (AtStepBoundary() != Verdict::kGoOn) return false;
+  }
   parts_.train->StartEpoch(position_.epoch, position_.batch);
   parts_.train->ContinueSkipped(skipped);
   if (position_.batch == 0) messages_.BeginEpoch();
@@ -267,28 +296,54 @@ EpochRun Trainer::TrainingRun() {
 StepControl::Verdict Trainer::AfterBatch(const BatchEnd& end) {
   parts_.schedules.AfterBatch();
   context_.can_save = end.ends_group;
-  if (end.hook_wants_stop) {
+  if (end.hook_wants_stop && !hook_stop_) {
     hook_stop_ = true;
     stop_reason_ =
         end.stop_reason.empty() ? "a hook asked for a stop" : end.stop_reason;
   }
-  const bool is_at_limit = IsAtLimit();
-  if (!end.is_last && !is_at_limit && IsValidationDue()) {
+  if (!end.is_last && !IsAtLimit() && IsValidationDue()) {
     ValidateWithin();
     parts_.model->SetTraining(true);
   }
-  if (!end.ends_group && !is_at_limit) return Verdict::kGoOn;
-  const Agreement::Wishes agreed = agreement_.AfterStep(
-      {.stop = stop_requested_,
-       .finish = hook_stop_ || IsTimeOver(),
-       .checkpoint = checkpoint_requested_.exchange(false)});
+  return end.ends_group || IsAtLimit() ? AtStepBoundary() : Verdict::kGoOn;
+}
+
+StepControl::Verdict Trainer::AtStepBoundary() {
+  const Agreement::Wishes wishes{
+      .stop = stop_requested_,
+      .finish = hook_stop_ || IsTimeOver(),
+      .checkpoint = checkpoint_requested_.exchange(false)};
+  const Agreement::Wishes agreed = asks_now_ || asks_at_steps_
+                                       ? agreement_.Now(wishes)
+                                       : agreement_.AfterStep(wishes);
+  asks_now_ = false;
   checkpoint_agreed_ = agreed.checkpoint;
-  if (agreed.finish) is_finished_ = true;
-  if (agreed.finish || is_at_limit) return verdict_ = Verdict::kFinish;
+  if (agreed.finish) {
+    is_finished_ = true;
+    ShareStopReason();
+  }
+  if (agreed.finish || IsAtLimit()) return verdict_ = Verdict::kFinish;
   if (agreed.stop) return verdict_ = Verdict::kStop;
   on_step_boundary.Fire(context_);
   checkpoint_agreed_ = context_.is_best = false;
   return Verdict::kGoOn;
+}
+
+bool Trainer::MayAnyRankStop() const {
+  Communicator& communicator = *environment_.communicator;
+  if (communicator.world_size() == 1) return false;
+  at::Tensor ranks =
+      at::tensor({int64_t{parts_.training_runner->may_stop()}}, at::kLong);
+  communicator.AllReduceSum(ranks);
+  return ranks.item<int64_t>() > 0;
+}
+
+void Trainer::ShareStopReason() {
+  for (std::string& each : environment_.communicator->Gather(stop_reason_)) {
+    if (each.empty()) continue;
+    stop_reason_ = std::move(each);
+    return;
+  }
 }
 
 bool Trainer::IsAtLimit() const {
@@ -300,19 +355,17 @@ bool Trainer::IsAtLimit() const {
 bool Trainer::IsTimeOver() {
   // Rank 0's clock is everybody's.
   if (!parts_.plan.max_seconds || !is_main_rank()) return false;
-  const std::chrono::duration<double> lasted =
-      std::chrono::steady_clock::now() - began_;
-  if (training_seconds_ + lasted.count() < *parts_.plan.max_seconds) {
-    return false;
-  }
+  if (*SecondsLeft() > 0) return false;
   is_time_over_ = true;
   stop_reason_ = "max_time is over";
   return true;
 }
 
 bool Trainer::ShouldLeave() const {
-  // Ranks must leave together, which takes a step's agreement.
-  return environment_.communicator->world_size() == 1 && stop_requested_;
+  // Ranks must leave together, which takes a step's agreement; and within a
+  // group of batches there is no place to go on from.
+  return environment_.communicator->world_size() == 1 && stop_requested_ &&
+         context_.can_save;
 }
 
 bool Trainer::CloseEpoch(bool is_whole) {
@@ -328,20 +381,32 @@ bool Trainer::CloseEpoch(bool is_whole) {
   const bool validates = parts_.val &&
                          ((is_whole && is_due) || (is_end && plan.at_end)) &&
                          validated_at_ != position_.global_batch;
+  // It ends with a validation within the epoch: that is the last one.
+  const bool was_just_validated =
+      !is_whole && validated_at_ == position_.global_batch;
+  const Scores just_measured =
+      was_just_validated ? std::move(context_.scores) : Scores();
   context_.is_mid_epoch = false;
   context_.can_save = true;
-  is_judged_ = false;
-  context_.monitored.reset();
+  if (!was_just_validated) context_.monitored.reset();
   context_.scores =
       ReduceMeter(*environment_.communicator, train_meter_, "train/");
   TellSkipped("train", *parts_.train);
   if (validates && !Validate("val")) return false;
-  context_.was_validated = validates || !parts_.val;
-  if (!is_judged_) {
+  for (const auto& [name, value] : just_measured) {
+    if (FindScore(context_.scores, name) != nullptr) continue;
+    context_.scores.emplace_back(name, value);
+  }
+  context_.was_validated = validates || was_just_validated || !parts_.val;
+  if (!was_just_validated && !context_.monitored) {
     Judge(is_whole && context_.was_validated && position_.batch > 0);
   }
   on_epoch_finished.Fire(context_);
-  if (!is_whole) return true;
+  if (!is_whole) {
+    context_.is_mid_epoch = true;
+    if (!was_just_validated) on_stop_check.Fire(context_);
+    return true;
+  }
   parts_.schedules.AfterEpoch({.scores = context_.scores,
                                .monitored = context_.monitored,
                                .is_complete = context_.was_validated});
@@ -356,9 +421,11 @@ bool Trainer::Commit() {
   train_meter_.Reset();
   const Agreement::Wishes agreed =
       agreement_.Now({.stop = stop_requested_,
-                      .finish = hook_stop_.exchange(false),
+                      .finish = is_finished_ || hook_stop_.exchange(false),
                       .checkpoint = checkpoint_requested_.exchange(false)});
-  is_finished_ |= agreed.finish;
+  asks_now_ = false;
+  is_finished_ = agreed.finish;
+  if (is_finished_) ShareStopReason();
   checkpoint_agreed_ = agreed.checkpoint;
   const LoopPlan& plan = parts_.plan;
   context_.ending = is_finished_ || IsAtLimit() ||

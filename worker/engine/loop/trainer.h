@@ -19,9 +19,13 @@
 //
 // A validation within an epoch takes place after a batch: on_validation_began,
 // on_validation_finished, on_stop_check, and the next on_step_boundary can save
-// what was the best. A run that a limit ends within an epoch closes with the
-// scores so far (on_epoch_finished, not on_epoch_committed) and no scheduler
-// steps for that epoch.
+// what was the best. A run that a limit or a hook ends within an epoch closes
+// with the scores so far (on_epoch_finished, on_stop_check, which stops nothing
+// any more, not on_epoch_committed), and no scheduler steps for that epoch.
+//
+// Ranks end together: after the step at which one of them has a hook that wants
+// to stop, or the validation after which one does; a request from outside and
+// max_time come true some steps later.
 //
 // Hooks are set up by Start() or Restore(). When Run() ends they are told of
 // an exception or an interruption, then of the result, and are torn down;
@@ -136,14 +140,19 @@ class Trainer : public StepControl {
   // A snapshot was taken and not written yet; one was read and not used yet.
   HookPoint<SnapshotContext> on_before_save;
   HookPoint<SnapshotContext> on_after_load;
+  // Around Evaluate(); the second with all scores.
+  HookPoint<TrainerContext> on_evaluation_began;
+  HookPoint<TrainerContext> on_evaluation_ended;
   // Around a prediction; the second with what was joined.
   HookPoint<PredictionContext> on_prediction_began;
   HookPoint<PredictionContext> on_prediction_ended;
 
   // Attaches to the trainer and to the runners in the hook's scope.
-  void AddHook(std::shared_ptr<Hook> hook);
-  // Keeps state and life of a hook that is attached to a runner alone.
-  void AdoptHook(std::shared_ptr<Hook> hook);
+  void AddHook(const std::shared_ptr<Hook>& hook);
+  // A hook of one runner's own list: attaches to the trainer and to the runner
+  // of that pass, "train", "val" or "predict". Called again for another pass
+  // it attaches to that one too.
+  void AddHook(const std::shared_ptr<Hook>& hook, std::string_view pass);
 
   // Prepares for a start from nothing: rank 0's weights everywhere, generators
   // seeded, first learning rates.
@@ -152,10 +161,12 @@ class Trainer : public StepControl {
   // ranks (loop/regrouping.h). Throws Error(kBadSpec) naming all that does not
   // fit; the trainer must then not be used.
   void Restore(const Snapshot& snapshot);
-  // Trains to the end. Called after Start() or Restore().
+  // Trains to the end. Called after Start() or Restore(). Throws
+  // Error(kBadSpec) where there is no data to train on.
   Outcome Run();
-  // Measures the model on the validation data instead; `prefix`: of names.
-  // Empty: it left early, or there is nothing to measure by.
+  // Measures the model on the validation data instead; `prefix`: of names, and
+  // the phase. With "benchmark" the pass is timed too. Empty: it left early, or
+  // there is nothing to measure by.
   Scores Evaluate(const std::string& prefix);
   // Predicts instead. Nothing: there is no data to predict, and no hook was
   // called; or it left early. Throws Error(kBadSpec) for data without a batch.
@@ -186,6 +197,8 @@ class Trainer : public StepControl {
   EpochRunner& training_runner() { return *parts_.training_runner; }
   ValidationRunner& validation_runner() { return *parts_.validation_runner; }
   PredictionRunner& prediction_runner() { return *parts_.prediction_runner; }
+  // False: it measures or predicts instead, and there is no train().
+  bool trains() const { return parts_.train != nullptr; }
   const BatchSource& train() const { return *parts_.train; }
   const BatchSource* val() const { return parts_.val.get(); }
   const LoopPlan& plan() const { return parts_.plan; }
@@ -193,6 +206,9 @@ class Trainer : public StepControl {
   int64_t epochs() const;
   // Batches of the whole run; below 0: not known.
   int64_t total_batches() const { return total_batches_; }
+  // How many are left of them, also by max_steps; and what is left of max_time.
+  std::optional<int64_t> BatchesLeft() const;
+  std::optional<double> SecondsLeft() const;
   // The checkpoint that this run went on from; empty: it began anew.
   const std::string& resumed_from() const { return resumed_from_; }
   // It ends because it was asked to stop, and can go on another time.
@@ -207,8 +223,11 @@ class Trainer : public StepControl {
   const std::vector<std::pair<std::string, std::string>>& outputs() const {
     return outputs_;
   }
-  // Whether a hook of this name is attached.
-  bool HasHook(std::string_view name) const;
+  // The first hook of this name that is attached; nullptr: none is.
+  std::shared_ptr<Hook> FindHook(std::string_view name) const;
+  bool HasHook(std::string_view name) const {
+    return FindHook(name) != nullptr;
+  }
   // Why it ended before all epochs were done; empty: it did not.
   const std::string& stop_reason() const { return stop_reason_; }
 
@@ -216,9 +235,11 @@ class Trainer : public StepControl {
   struct NamedHook {
     std::string name;
     std::shared_ptr<Hook> hook;
+    std::vector<std::string> passes{};  // whose runners it is attached to
   };
   // Runs `work`; when it throws, hooks are told and torn down first.
   void Guard(const std::function<void()>& work);
+  NamedHook& AttachToSelf(const std::shared_ptr<Hook>& hook);
   void SetUpHooks();
   // Tells hooks that were set up how it ended, and tears them down.
   void EndHooks(RunResult result, const std::exception* cause);
@@ -240,6 +261,12 @@ class Trainer : public StepControl {
   bool Validate(const std::string& phase);
   // A validation that is due after a batch. False: it left early.
   bool ValidateWithin();
+  // After a batch with which no gradients wait: the ranks agree on what is to
+  // be done, and hooks may save.
+  Verdict AtStepBoundary();
+  bool MayAnyRankStop() const;
+  // Why the run ends, as the first rank tells that knows.
+  void ShareStopReason();
   bool IsValidationDue() const;
   bool IsAtLimit() const;
   bool IsTimeOver();
@@ -289,7 +316,9 @@ class Trainer : public StepControl {
   Verdict verdict_ = Verdict::kGoOn;
   // Batches done at the last validation.
   int64_t validated_at_ = -1;
-  bool is_judged_ = false;
+  // Ranks ask each other at the next boundary; at each in this pass.
+  bool asks_now_ = false;
+  bool asks_at_steps_ = false;
   bool is_time_over_ = false;
   bool told_empty_ = false;  // that there is nothing to validate by
   bool is_stopping_ = false;

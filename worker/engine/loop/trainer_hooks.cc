@@ -13,11 +13,17 @@ Trainer::~Trainer() {
   EndHooks(RunResult::kFailed, nullptr);
 }
 
-void Trainer::AdoptHook(std::shared_ptr<Hook> hook) {
+Trainer::NamedHook& Trainer::AttachToSelf(const std::shared_ptr<Hook>& hook) {
+  for (NamedHook& each : hooks_) {
+    if (each.hook == hook) return each;
+  }
+  {
+    const BindingPriority priority(hook->priority());
+    hook->AttachToTrainer(*this);
+  }
   std::string name = hook->name();
   int number = 1;
   for (const NamedHook& each : hooks_) {
-    if (each.hook == hook) return;
     if (each.name == name || each.name.starts_with(name + "#")) ++number;
   }
   if (number > 1) name += "#" + std::to_string(number);
@@ -26,18 +32,28 @@ void Trainer::AdoptHook(std::shared_ptr<Hook> hook) {
                        [](int priority, const NamedHook& other) {
                          return priority < other.hook->priority();
                        });
-  hooks_.insert(place, {std::move(name), std::move(hook)});
+  return *hooks_.insert(place, {std::move(name), hook});
 }
 
-void Trainer::AddHook(std::shared_ptr<Hook> hook) {
-  {
-    const BindingPriority priority(hook->priority());
-    hook->AttachToTrainer(*this);
+void Trainer::AddHook(const std::shared_ptr<Hook>& hook) {
+  AttachToSelf(hook);
+  for (const char* pass : {"train", "val", "predict"}) {
+    if (hook->IsInScope(pass)) AddHook(hook, pass);
   }
-  if (hook->IsInScope("train")) parts_.training_runner->Attach(*hook);
-  if (hook->IsInScope("val")) parts_.validation_runner->Attach(*hook);
-  if (hook->IsInScope("predict")) parts_.prediction_runner->Attach(*hook);
-  AdoptHook(std::move(hook));
+}
+
+void Trainer::AddHook(const std::shared_ptr<Hook>& hook,
+                      std::string_view pass) {
+  std::vector<std::string>& passes = AttachToSelf(hook).passes;
+  if (std::find(passes.begin(), passes.end(), pass) != passes.end()) return;
+  passes.emplace_back(pass);
+  if (pass == "train") {
+    parts_.training_runner->Attach(*hook);
+  } else if (pass == "val") {
+    parts_.validation_runner->Attach(*hook);
+  } else {
+    parts_.prediction_runner->Attach(*hook);
+  }
 }
 
 void Trainer::SetUpHooks() {
@@ -77,11 +93,11 @@ void Trainer::Guard(const std::function<void()>& work) {
   }
 }
 
-bool Trainer::HasHook(std::string_view name) const {
+std::shared_ptr<Hook> Trainer::FindHook(std::string_view name) const {
   for (const NamedHook& each : hooks_) {
-    if (each.name == name) return true;
+    if (each.name == name) return each.hook;
   }
-  return false;
+  return nullptr;
 }
 
 }  // namespace epochd::engine

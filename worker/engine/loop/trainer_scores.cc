@@ -3,6 +3,7 @@
 // Trainer's measuring: validations, what they say of the run, predictions.
 #include <ATen/ATen.h>
 
+#include <chrono>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -98,19 +99,16 @@ bool Trainer::ValidateWithin() {
         ReduceMeter(*environment_.communicator, train_meter_, "train/");
     train_meter_.Reset();
   }
+  asks_now_ = true;
   if (!Validate("val")) return false;
   context_.was_validated = true;
-  if (AskStopConditions()) {
-    hook_stop_ = true;
-    stop_reason_ = context_.stop_reason;
-  }
+  if (AskStopConditions()) hook_stop_ = true;
   return true;
 }
 
 void Trainer::Judge(bool must_be_there) {
   const double* value = FindScore(context_.scores, parts_.monitor.metric);
   if (value != nullptr) {
-    is_judged_ = true;
     context_.monitored = *value;
     context_.is_best |= parts_.monitor.Update(*value, context_.epoch);
     return;
@@ -136,7 +134,9 @@ bool Trainer::AskStopConditions() {
   on_stop_check.Fire(context_);
   const int64_t done = position_.epoch + (context_.is_mid_epoch ? 0 : 1);
   if (done < parts_.plan.min_epochs) context_.stop = false;
-  if (context_.stop) stop_reason_ = context_.stop_reason;
+  if (context_.stop && stop_reason_.empty()) {
+    stop_reason_ = context_.stop_reason;
+  }
   return context_.stop;
 }
 
@@ -149,7 +149,19 @@ Scores Trainer::Evaluate(const std::string& prefix) {
     PrepareSync(nullptr);
     SetUpHooks();
     context_.scores.clear();
-    if (!Validate(prefix)) is_stopping_ = true;
+    on_evaluation_began.Fire(context_);
+    const auto began = std::chrono::steady_clock::now();
+    is_stopping_ = !Validate(prefix);
+    if (is_stopping_) return;
+    if (prefix == "benchmark") {
+      const std::chrono::duration<double> lasted =
+          std::chrono::steady_clock::now() - began;
+      context_.AddScore("benchmark/seconds", lasted.count());
+      context_.AddScore(
+          "benchmark/samples_per_second",
+          static_cast<double>(parts_.val->NumSamples()) / lasted.count());
+    }
+    on_evaluation_ended.Fire(context_);
   });
   if (!is_stopping_) {
     EndHooks(RunResult::kSuccess, nullptr);

@@ -346,6 +346,9 @@ void Trainer::RestoreHooks(const Snapshot& snapshot) {
     DoesNotFit("the list of hooks changed: " + Quoted(missing) +
                " had a state and is not there" +
                (added.empty() ? "" : ", " + Quoted(added) + " is new"));
+  } else if (!added.empty() && is_main_rank()) {
+    events().Notice("info", "the list of hooks changed: " + Quoted(added) +
+                                " is new, and remembers nothing");
   }
   for (const NamedHook& each : hooks_) {
     auto state = saved.find(each.name);
@@ -359,7 +362,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
                json.at("step").get<int64_t>(),
                json.at("global_batch").get<int64_t>()};
   is_finished_ = json.value("finished", false);
-  stop_reason_ = json.value("stop_reason", "");
+  if (is_finished_) stop_reason_ = json.value("stop_reason", "");
   validated_at_ = json.value("validated_at", int64_t{-1});
   training_seconds_ = json.value("training_seconds", 0.0);
   seconds_before_ = json.value("epoch_seconds", 0.0);

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -89,6 +90,19 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
   CheckWhole(feed);
   on_epoch_end.Fire(context);
   return true;
+}
+
+bool TrainingRunner::may_stop() const {
+  const auto points = {&on_epoch_start,
+                       &on_pre_step,
+                       &on_post_forward,
+                       &on_post_backward,
+                       &on_before_optimizer_step,
+                       &on_after_optimizer_step,
+                       &on_post_step,
+                       &on_step_metrics};
+  return std::any_of(points.begin(), points.end(),
+                     [](const auto* point) { return point->may_stop(); });
 }
 
 void TrainingRunner::Predict(EpochRun& run, Batch& batch) {

@@ -483,16 +483,11 @@ Experiment Builder::Build() {
 
   experiment.trainer =
       std::make_unique<Trainer>(std::move(parts), options_.environment);
-  Trainer& built = *experiment.trainer;
-  const auto attach = [&built](auto& runner, auto& hooks) {
-    for (auto& hook : hooks) {
-      runner.Attach(*hook);
-      built.AdoptHook(std::move(hook));
-    }
-  };
-  attach(built.training_runner(), training_hooks);
-  attach(built.validation_runner(), validation_hooks);
-  attach(built.prediction_runner(), prediction_hooks);
+  for (const auto& [pass, hooks] : {std::pair("train", &training_hooks),
+                                    std::pair("val", &validation_hooks),
+                                    std::pair("predict", &prediction_hooks)}) {
+    for (const auto& hook : *hooks) experiment.trainer->AddHook(hook, pass);
+  }
   AddHooks(*experiment.trainer);
   return experiment;
 }

@@ -389,6 +389,22 @@ TEST(ResumeTest, AnotherBatchSizeGoesOnAtTheSameSampleWhereItCan) {
            other.sink.Of("notice").at(0)["text"].get<std::string>());
 }
 
+TEST(ResumeTest, SaysWhichHooksAreNew) {
+  Json json = DigitsExperiment(2);
+  json["hooks"] = Json::array();
+  TestRun before(json);
+  before.trainer().Start();
+  before.trainer().on_epoch_committed.Bind(
+      [](TrainerContext& context) { context.trainer->RequestStop(); });
+  before.trainer().Run();
+  const Snapshot snapshot = before.trainer().TakeSnapshot();
+  json["hooks"] = {{{"type", "EMA"}}, {{"type", "NanGuard"}}};
+  TestRun run(json);
+  run.trainer().Restore(snapshot);
+  ExpectIn("\"EMA\", \"NanGuard\" is new",
+           run.sink.Of("notice").at(0)["text"].get<std::string>());
+}
+
 TEST(RegroupingTest, ConvertsByTheSamplesThatWereSeen) {
   EXPECT_EQ(ConvertBatch(6, {2, 50}, {1, 50}, 100), 12);
   EXPECT_EQ(ConvertBatch(6, {1, 50}, {2, 50}, 100), 3);
