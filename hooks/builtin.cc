@@ -16,12 +16,13 @@
 #include "hooks/no_condition.h"
 #include "hooks/prediction_writer.h"
 #include "hooks/profiler.h"
+#include "hooks/progress_reporter.h"
 #include "hooks/r1_gradient_penalty.h"
 #include "hooks/step_ratio.h"
 #include "hooks/step_timer.h"
 #include "hooks/weight_averaging.h"
-
 #include "hooks/wgan_gradient_penalty.h"
+
 namespace epochd::hooks {
 
 std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
@@ -31,6 +32,7 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           CurveSaverEntry(),
           DiscriminatorWarmupEntry(),
           EarlyStoppingEntry(),
+          EarlyStoppingHookEntry(),
           EdgeEnhancedInputEntry(),
           EmaEntry(),
           EnvironmentReportEntry(),
@@ -42,6 +44,7 @@ std::vector<engine::Entry<engine::Hook>> BuiltinHooks() {
           NoConditionEntry(),
           PredictionWriterEntry(),
           ProfilerEntry(),
+          ProgressReporterEntry(),
           R1GradientPenaltyEntry(),
           StepRatioEntry(),
           StepTimerEntry(),

@@ -63,18 +63,20 @@ void EnvironmentReport::AttachToTrainer(engine::Trainer& trainer) {
   if (!trainer.is_main_rank() || output.empty()) return;
   const std::string path = output + "/environment.json";
   trainer.AddOutput("environment", path);
-  trainer.on_training_began.Bind([path](engine::TrainerContext& context) {
+  const auto write = [path, &trainer](auto&) {
     std::error_code error;
     std::filesystem::create_directories(
         std::filesystem::path(path).parent_path(), error);
     std::ofstream file(path);
-    file << Report(*context.trainer).dump(2) << '\n';
+    file << Report(trainer).dump(2) << '\n';
     file.flush();
     if (!file) {
-      context.trainer->events().Notice("warning",
-                                       "\"" + path + "\": cannot write");
+      trainer.events().Notice("warning", "\"" + path + "\": cannot write");
     }
-  });
+  };
+  trainer.on_training_began.Bind(write);
+  trainer.on_evaluation_began.Bind(write);
+  trainer.on_prediction_began.Bind(write);
 }
 
 engine::Entry<engine::Hook> EnvironmentReportEntry() {

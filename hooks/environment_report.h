@@ -2,7 +2,7 @@
 //
 // EnvironmentReport: what a run ran on, as <output>/environment.json: versions
 // of epochd and LibTorch, compiler, processor, memory, threads, device, ranks,
-// seed. Written by rank 0 when training begins.
+// seed. Written by rank 0 when training, evaluation or prediction begins.
 #pragma once
 
 #include "worker/engine/hook/context.h"

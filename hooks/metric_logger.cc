@@ -88,10 +88,6 @@ void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
   const std::string& output = trainer.environment().output_dir;
   if (!trainer.is_main_rank() || output.empty()) return;
   trainer_ = &trainer;
-  if (options_.json) trainer.AddOutput("metrics", output + "/metrics.jsonl");
-  if (options_.tensorboard) {
-    trainer.AddOutput("tensorboard", output + "/tensorboard");
-  }
   if (options_.every_steps) {
     trainer.messages().Keep(options_.window);
     for (const LogRule& rule : options_.statistics) {
@@ -103,6 +99,10 @@ void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
         [this](engine::TrainerContext& context) { WriteTables(context); });
   }
   trainer.on_training_began.Bind([this](engine::TrainerContext&) { Open(); });
+  trainer.on_evaluation_began.Bind([this](engine::TrainerContext&) { Open(); });
+  trainer.on_evaluation_ended.Bind([this](engine::TrainerContext& context) {
+    Write({.epoch = 0, .step = 0, .scores = context.scores});
+  });
   trainer.on_epoch_finished.Bind(
       [this](engine::TrainerContext& context) { AfterEpoch(context); });
 }
@@ -129,8 +129,14 @@ void MetricLogger::WriteTables(const engine::TrainerContext& context) {
 
 void MetricLogger::Open() {
   const std::string& output = trainer_->environment().output_dir;
-  if (options_.json) writers_.push_back(MakeJsonLines(output));
-  if (options_.tensorboard) writers_.push_back(MakeTensorBoard(output));
+  if (options_.json) {
+    trainer_->AddOutput("metrics", output + "/metrics.jsonl");
+    writers_.push_back(MakeJsonLines(output));
+  }
+  if (options_.tensorboard) {
+    trainer_->AddOutput("tensorboard", output + "/tensorboard");
+    writers_.push_back(MakeTensorBoard(output));
+  }
   CarryEarlierLines();
   if (!options_.mlflow.uri.empty()) {
     if (options_.mlflow.key.empty()) options_.mlflow.key = NewKey();
@@ -334,7 +340,7 @@ MetricLogger::Options ReadLoggerOptions(const engine::Params& params) {
 engine::Entry<engine::Hook> MetricLoggerEntry() {
   return {{.kind = "hook",
            .name = "MetricLogger",
-           .aliases = {"LossLogger"},
+           .aliases = {"LossLogger", "LoggerHook"},
            .help = "writes scores as JSON lines, for TensorBoard and MLflow",
            .parameters =
                {{.name = "json",
@@ -348,6 +354,7 @@ engine::Entry<engine::Hook> MetricLoggerEntry() {
                 {.name = "every_steps",
                  .type = "int",
                  .min = 1,
+                 .aliases = {"interval"},
                  .help = "also at each n-th step"},
                 {.name = "window",
                  .type = "int",

@@ -8,7 +8,8 @@
 // metrics, such as a confusion matrix, become <output>/val_<name>.csv, that of
 // the last validation. Rank 0 alone writes. A run that goes on from a
 // checkpoint begins its files with what was logged before that
-// (earlier_metrics.h).
+// (earlier_metrics.h). Of a test, validation or benchmark the scores are one
+// line, of epoch 0.
 #pragma once
 
 #include <memory>
@@ -42,6 +43,7 @@ class MetricLogger : public engine::Hook {
   explicit MetricLogger(Options options) : options_(std::move(options)) {}
 
   const char* name() const override { return "MetricLogger"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;

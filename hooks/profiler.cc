@@ -116,6 +116,7 @@ void Profiler::End() {
 engine::Entry<engine::Hook> ProfilerEntry() {
   return {{.kind = "hook",
            .name = "Profiler",
+           .aliases = {"ProfilerHook"},
            .help = "writes a Chrome trace of some steps",
            .parameters = {{.name = "first",
                            .type = "int",

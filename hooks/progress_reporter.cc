@@ -15,8 +15,6 @@ namespace {
 using engine::FromNumber;
 using engine::Json;
 
-constexpr std::chrono::milliseconds kInterval{250};
-
 Json ToJson(const engine::Scores& scores) {
   Json json = Json::object();
   for (const auto& [name, value] : scores) json[name] = FromNumber(value);
@@ -29,6 +27,7 @@ int64_t Known(int64_t count) { return std::max<int64_t>(count, 0); }
 }  // namespace
 
 void ProgressReporter::AttachToTrainer(engine::Trainer& trainer) {
+  if (trainer.HasHook(name())) return;
   trainer_ = &trainer;
   if (!trainer.is_main_rank()) return;
   trainer.on_training_began.Bind(
@@ -40,6 +39,10 @@ void ProgressReporter::AttachToTrainer(engine::Trainer& trainer) {
 void ProgressReporter::TellBegan(const engine::TrainerContext& context) {
   const engine::BatchSource& train = trainer_->train();
   const engine::BatchSource* val = trainer_->val();
+  int64_t parameters = 0;
+  for (const engine::NamedTensor& each : trainer_->model().Parameters()) {
+    parameters += each.tensor.numel();
+  }
   trainer_->events().Emit(
       "training_began",
       {{"total_epochs", Known(context.total_epochs)},
@@ -49,8 +52,8 @@ void ProgressReporter::TellBegan(const engine::TrainerContext& context) {
        {"val_batches", val != nullptr ? Known(val->NumBatches()) : 0},
        {"train_samples", train.NumSamples()},
        {"val_samples", val != nullptr ? val->NumSamples() : 0},
-       {"parameters", options_.num_parameters},
-       {"resumed_from", options_.resumed_from}});
+       {"parameters", parameters},
+       {"resumed_from", trainer_->resumed_from()}});
 }
 
 void ProgressReporter::TellFinished(const engine::TrainerContext& context) {
@@ -89,6 +92,10 @@ void ProgressReporter::AttachToGan(engine::GanTrainingRunner& runner) {
   AttachToRunner(runner);
 }
 
+void ProgressReporter::AttachToPrediction(engine::PredictionRunner& runner) {
+  AttachToRunner(runner);
+}
+
 void ProgressReporter::Begin(const engine::RunnerContext& context) {
   if (trainer_ == nullptr || !trainer_->is_main_rank()) return;
   pass_began_ = Clock::now();
@@ -108,10 +115,12 @@ void ProgressReporter::Step(const engine::RunnerContext& context) {
   const Clock::time_point now = Clock::now();
   // The last batch of a pass is not told of: its end is.
   if (now < next_) return;
-  next_ = now + kInterval;
+  next_ = now + options_.interval;
   const std::chrono::duration<double> lasted = now - pass_began_;
-  Json progress = {{"epoch", context.epoch + 1},
-                   {"total_epochs", Known(trainer_->epochs())},
+  // Without training there are no epochs.
+  const bool trains = trainer_->trains();
+  Json progress = {{"epoch", trains ? context.epoch + 1 : 0},
+                   {"total_epochs", trains ? Known(trainer_->epochs()) : 0},
                    {"phase", context.phase},
                    {"batch", context.batch + 1},
                    {"batches", Known(context.num_batches)},
@@ -125,6 +134,28 @@ void ProgressReporter::Step(const engine::RunnerContext& context) {
           ? static_cast<double>(pass_samples_ * world) / lasted.count()
           : 0;
   trainer_->events().Emit("progress", std::move(progress));
+}
+
+engine::Entry<engine::Hook> ProgressReporterEntry() {
+  return {{.kind = "hook",
+           .name = "ProgressReporter",
+           .aliases = {"ProgressBar", "TQDMProgressBar"},
+           .help = "tells how far the run is; always there, of all passes, "
+                   "once",
+           .parameters = {{.name = "interval",
+                           .type = "float",
+                           .default_value = 0.25,
+                           .min = 0.25,
+                           .max = 60,
+                           .help = "seconds between two events of progress"},
+                          {.name = "name",
+                           .type = "string",
+                           .help = "not used: each pass goes by its name"}}},
+          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+            return std::make_shared<ProgressReporter>(ProgressReporter::Options{
+                .interval = std::chrono::milliseconds(
+                    static_cast<int64_t>(params.Float("interval") * 1000))});
+          }};
 }
 
 }  // namespace epochd::hooks

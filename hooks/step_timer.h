@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // StepTimer: times of steps as metrics, in seconds: train/data_time (a step's
-// wait for its batch), train/time (a whole step, that wait included) and
-// val/time; and train/eta in the message hub: what the rest of the training
-// will take at the mean pace since this run began. Validation is not in it.
+// wait for its batch, and of a GAN the making of its fakes), train/time (a
+// whole step, that included), val/data_time and val/time; and train/eta in the
+// message hub: what the rest of the training will take at the mean pace since
+// this run began, or max_time allows. Validation is not in it. There is none
+// where the end is not known.
 #pragma once
 
 #include <chrono>
@@ -17,6 +19,7 @@ namespace epochd::hooks {
 class StepTimer : public engine::Hook {
  public:
   const char* name() const override { return "StepTimer"; }
+  bool may_stop() const override { return false; }
   void AttachToTrainer(engine::Trainer& trainer) override {
     trainer_ = &trainer;
   }
@@ -35,6 +38,7 @@ class StepTimer : public engine::Hook {
   Clock::time_point last_end_;
   Clock::time_point val_end_;
   double data_time_ = 0;
+  double val_data_time_ = 0;
   double total_ = 0;  // of steps of this run
   int64_t steps_ = 0;
 };

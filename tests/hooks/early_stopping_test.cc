@@ -226,6 +226,41 @@ TEST(EarlyStoppingTest, LooksAtStepsWhenAskedTo) {
             "train/loss did not improve within 2 checks");
 }
 
+TEST(EarlyStoppingTest, LooksAtStepsOfAGan) {
+  for (const char* metric : {"", "train/d_loss"}) {
+    Json json = engine::GanExperiment(4);
+    json["hooks"] = {{{"type", "EarlyStopping"},
+                      {"rule", "phijax"},
+                      {"patience", 2},
+                      {"min_delta", 100},
+                      {"every", "1 steps"}}};
+    const std::string name = *metric != 0 ? metric : "train/g_loss";
+    if (*metric != 0) json["hooks"][0]["metric"] = metric;
+    engine::TestRun run(json);
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_EQ(run.trainer().position().step, 4);
+    EXPECT_EQ(run.trainer().stop_reason(),
+              name + " did not improve within 2 checks");
+  }
+  Json json = engine::GanExperiment(1);
+  json["hooks"] = {{{"type", "EarlyStopping"},
+                    {"patience", 2},
+                    {"metric", "train/loss"},
+                    {"every", "1 steps"}}};
+  EXPECT_THROW(engine::TestRun{json}, engine::Error);
+}
+
+TEST(EarlyStoppingTest, MmEnginesHookHasItsRuleAndItsNames) {
+  // Nothing beats the first by 5.
+  engine::TestRun run(StalledExperiment(
+      R"({"type": "EarlyStoppingHook", "monitor": "val/accuracy",
+          "rule": "greater", "min_delta": 5, "patience": 1})"));
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.trainer().position().epoch, 2);
+}
+
 // What a run that takes the greatest loss for the best one gave after each
 // epoch: its best is an early one.
 struct Course {

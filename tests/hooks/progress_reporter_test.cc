@@ -15,8 +15,8 @@ using engine::Json;
 
 TEST(ProgressReporterTest, TellsOfTheRunInOrder) {
   engine::TestRun run(engine::DigitsExperiment(2));
-  run.trainer().AddHook(std::make_shared<ProgressReporter>(
-      ProgressReporter::Options{.num_parameters = 1210, .resumed_from = ""}));
+  run.trainer().AddHook(
+      std::make_shared<ProgressReporter>(ProgressReporter::Options()));
   run.trainer().Start();
   run.trainer().Run();
   std::vector<std::string> types;
@@ -51,6 +51,39 @@ TEST(ProgressReporterTest, TellsOfProgressAtMostFourTimesASecond) {
   const auto told = static_cast<double>(run.sink.Of("progress").size());
   EXPECT_GE(told, 1);
   EXPECT_LE(told, lasted.count() * 4 + 1);
+}
+
+TEST(ProgressReporterTest, OneSpeaksWhereAJobListsSeveral) {
+  Json json = engine::DigitsExperiment(1);
+  json["hooks"] = {{{"type", "ProgressBar"}, {"scope", "train"}, {"name", "T"}},
+                   {{"type", "ProgressBar"}, {"scope", "val"}, {"name", "V"}}};
+  engine::TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  for (const char* type :
+       {"training_began", "epoch_started", "first_step", "epoch_finished"}) {
+    EXPECT_EQ(run.sink.Of(type).size(), 1u) << type;
+  }
+}
+
+TEST(ProgressReporterTest, TellsOfPredictionsAndTests) {
+  for (const char* task : {"predict", "test"}) {
+    Json json = engine::DigitsExperiment(1);
+    json["task"] = task;
+    json["data"][task] = json["data"]["val"];
+    engine::TestRun run(json);
+    run.trainer().AddHook(
+        std::make_shared<ProgressReporter>(ProgressReporter::Options()));
+    if (std::string(task) == "test") {
+      run.trainer().Evaluate("test");
+    } else {
+      run.trainer().Predict();
+    }
+    const Json progress = run.sink.Of("progress").at(0);
+    EXPECT_EQ(progress["phase"], task);
+    EXPECT_EQ(progress["batch"], 1);
+    EXPECT_EQ(progress["epoch"], 0) << "there are none";
+  }
 }
 
 TEST(ProgressReporterTest, SpellsOutAScoreThatIsNoNumber) {

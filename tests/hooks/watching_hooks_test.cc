@@ -67,6 +67,7 @@ TEST(WatchingHooksTest, ChangeNothingOfARun) {
     EXPECT_GT(line[at + "time"].get<double>(), 0);
     EXPECT_GE(line[at + "time"], line[at + "data_time"]);
     EXPECT_EQ(line.contains("val/time"), is_epoch);
+    EXPECT_EQ(line.contains("val/data_time"), is_epoch);
     EXPECT_GE(line["train/eta"].get<double>(), 0);
     EXPECT_GT(line["learning_rate"].get<double>(), 0);
     EXPECT_EQ(line["momentum"], 0.9);  // AdamW's first beta
@@ -77,6 +78,43 @@ TEST(WatchingHooksTest, ChangeNothingOfARun) {
   EXPECT_EQ(environment["seed"], 7);
   EXPECT_EQ(environment["world_size"], 1);
   EXPECT_TRUE(environment["libtorch"].get<std::string>().starts_with("2."));
+}
+
+// Batches left by train/eta, after each batch of a run by `trainer`.
+std::vector<int64_t> BatchesLeft(const Json& trainer) {
+  Json json = engine::DigitsExperiment(1);
+  json["trainer"] = trainer;
+  json.erase("lr_scheduler");
+  json["hooks"] = {{{"type", "StepTimer"}}};
+  engine::TestRun run(json);
+  std::vector<int64_t> left;
+  double total = 0;
+  auto& runner =
+      dynamic_cast<engine::TrainingRunner&>(run.trainer().training_runner());
+  runner.on_post_step.Bind([&](engine::RunnerContext& context) {
+    total += engine::FindLoss(context.metrics, "time")->item<double>();
+    const double eta = run.trainer()
+                           .messages()
+                           .Find("train/eta")
+                           ->Get(engine::Statistic::kCurrent, 1);
+    left.push_back(
+        std::llround(eta / (total / static_cast<double>(left.size() + 1))));
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  return left;
+}
+
+TEST(StepTimerTest, CountsDownToTheEndOfTheRun) {
+  // 12 batches an epoch.
+  for (const Json& trainer :
+       {Json{{"type", "IterationTrainer"}, {"max_iterations", 15}},
+        Json{{"type", "EpochTrainer"}, {"epochs", 5}, {"max_steps", 15}}}) {
+    const std::vector<int64_t> left = BatchesLeft(trainer);
+    ASSERT_EQ(left.size(), 15u);
+    EXPECT_EQ(left.front(), 14);
+    EXPECT_EQ(left.back(), 0);
+  }
 }
 
 TEST(ProfilerTest, WritesAChromeTraceOfTheStepsItIsToldTo) {

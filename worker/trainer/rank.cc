@@ -5,7 +5,6 @@
 #include <ATen/Parallel.h>
 #include <unistd.h>
 
-#include <chrono>
 #include <cstdio>
 #include <filesystem>
 #include <memory>
@@ -110,7 +109,6 @@ class Rank {
   // Outlives what reads the data.
   std::unique_ptr<engine::DataStages> data_stages_;
   engine::Experiment experiment_;
-  std::shared_ptr<hooks::ProgressReporter> reporter_;
   std::string resumed_from_;
 };
 
@@ -192,16 +190,22 @@ void Rank::AddHooks() {
   if (!trainer.HasHook("EnvironmentReport")) {
     trainer.AddHook(std::make_shared<hooks::EnvironmentReport>());
   }
-  reporter_ = std::make_shared<hooks::ProgressReporter>(
-      hooks::ProgressReporter::Options{
-          .num_parameters = experiment_.num_parameters, .resumed_from = {}});
-  trainer.AddHook(reporter_);
+  std::shared_ptr<engine::Hook> reporter = trainer.FindHook("ProgressReporter");
+  if (!reporter) {
+    reporter = std::make_shared<hooks::ProgressReporter>(
+        hooks::ProgressReporter::Options());
+  }
+  // Of all passes, wherever a job lists it: it is also the sign of life.
+  for (const char* pass : {"train", "val", "predict"}) {
+    trainer.AddHook(reporter, pass);
+  }
   // A trial leaves nothing behind.
   if (experiment_.is_trial) return;
-  if (!trainer.HasHook("MetricLogger")) {
+  if (experiment_.task != "predict" && !trainer.HasHook("MetricLogger")) {
     trainer.AddHook(
         std::make_shared<hooks::MetricLogger>(hooks::MetricLogger::Options()));
   }
+  if (experiment_.task != "train") return;
   if (!trainer.HasHook("CheckpointSaver")) {
     const link::CheckpointSpec& wanted = spec_.checkpoints;
     trainer.AddHook(std::make_shared<hooks::CheckpointSaver>(
@@ -234,8 +238,6 @@ void Rank::StartOrResume() {
     LoadInitialWeights();
     experiment_.trainer->Start();
   }
-  reporter_->set_options({.num_parameters = experiment_.num_parameters,
-                          .resumed_from = resumed_from_});
 }
 
 void Rank::TellEnded(const char* outcome, const std::string& message) {
@@ -258,7 +260,6 @@ void Rank::TellEnded(const char* outcome, const std::string& message) {
 }
 
 int Rank::Train() {
-  AddHooks();
   StartOrResume();
   const Trainer::Outcome outcome = experiment_.trainer->Run();
   if (outcome != Trainer::Outcome::kCompleted) {
@@ -291,20 +292,10 @@ int Rank::Evaluate() {
   LoadInitialWeights();
   const std::string phase =
       experiment_.task == "validate" ? "val" : experiment_.task;
-  const auto began = std::chrono::steady_clock::now();
-  engine::Scores scores = experiment_.trainer->Evaluate(phase);
+  const engine::Scores scores = experiment_.trainer->Evaluate(phase);
   if (watcher_.stop_requested()) {
     TellEnded("stopped", "stopped on request, before the end of the pass");
     return link::kStoppedWithCheckpoint;
-  }
-  if (experiment_.task == "benchmark") {
-    const std::chrono::duration<double> lasted =
-        std::chrono::steady_clock::now() - began;
-    const auto samples =
-        static_cast<double>(experiment_.trainer->val()->NumSamples());
-    scores.emplace_back("benchmark/seconds", lasted.count());
-    scores.emplace_back("benchmark/samples_per_second",
-                        samples / lasted.count());
   }
   Json metrics = Json::object();
   for (const auto& [name, value] : scores) {
@@ -333,7 +324,6 @@ int Rank::Predict() {
     return link::kDone;
   }
   if (request_.rank == 0 && !result->joined.empty()) {
-    MakeOutputFolder(output_dir_);
     std::vector<engine::NamedTensor> tensors;
     for (const auto& [name, tensor] : result->joined) {
       tensors.push_back({name, tensor});
@@ -357,6 +347,7 @@ int Rank::Run() {
   int code = link::kDone;
   engine::NamingTheFirstFailure(*communicator_, [&] {
     Build();
+    AddHooks();
     if (experiment_.task == "train") {
       code = Train();
     } else {

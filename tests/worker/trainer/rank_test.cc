@@ -207,6 +207,38 @@ TEST(RankTest, PredictsIntoAFile) {
   EXPECT_EQ(tensors[0].tensor.size(0), tensors[1].tensor.size(0));
 }
 
+TEST(RankTest, EveryTaskLeavesARecord) {
+  for (const std::string task : {"test", "validate", "predict"}) {
+    SCOPED_TRACE(task);
+    const engine::TempFolder root;
+    Json experiment = engine::DigitsExperiment(1);
+    experiment["task"] = task;
+    experiment["data"]["test"] = experiment["data"]["val"];
+    experiment["data"]["predict"] = experiment["data"]["val"];
+    Attempt attempt(root.path(), 1, experiment);
+    attempt.Start();
+    ASSERT_EQ(attempt.ExitCode(0), link::kDone);
+    const Json progress = attempt.Lines("progress").at(0);
+    EXPECT_EQ(progress["phase"], task == "validate" ? "val" : task);
+    const Json outputs = attempt.Lines("training_ended")[0]["outputs"];
+    for (const char* name : {"experiment", "environment"}) {
+      EXPECT_TRUE(std::filesystem::exists(outputs.value(name, ""))) << name;
+    }
+    EXPECT_FALSE(outputs.contains("checkpoints"));
+    EXPECT_EQ(outputs.contains("metrics"), task != "predict");
+    if (task == "predict") continue;
+    std::ifstream file(outputs.at("metrics").get<std::string>());
+    std::string line;
+    ASSERT_TRUE(std::getline(file, line));
+    EXPECT_EQ(Json::parse(line).at("epoch"), 0);
+    const Json told = attempt.Lines("metrics").at(0).at("metrics");
+    for (const auto& [name, value] : told.items()) {
+      EXPECT_EQ(Json::parse(line).at(name), value) << name;
+    }
+    EXPECT_FALSE(std::getline(file, line));
+  }
+}
+
 TEST(RankTest, MeasuresSpeedWithoutALoss) {
   const engine::TempFolder root;
   Json experiment = engine::DigitsExperiment(1);
