@@ -370,6 +370,18 @@ MMENGINE = {
                                      gamma=0.9)),
     "mm_poly_momentum": mm_case(dict(type="PolyMomentum", power=2.0,
                                      eta_min=0.2, begin=0, end=100)),
+    "mm_constant_momentum": mm_case(dict(
+        type="ConstantMomentum", factor=0.4, begin=7, end=30)),
+    "mm_exponential_momentum": mm_case(dict(
+        type="ExponentialMomentum", gamma=0.98, begin=5, end=90)),
+    "mm_multi_step_momentum": mm_case(dict(
+        type="MultiStepMomentum", milestones=[9, 40, 40, 111], gamma=0.8)),
+    "mm_restart_momentum": mm_case(dict(
+        type="CosineRestartMomentum", periods=[40, 70], begin=12,
+        restart_weights=[1, 0.75], eta_min=0.3)),
+    "mm_plateau_momentum": mm_case(dict(
+        type="ReduceOnPlateauMomentum", monitor="score", patience=2,
+        factor=0.9, cooldown=1, min_value=0.4)),
     "mm_warm_up": mm_case(
         dict(type="LinearLR", start_factor=0.1, begin=0, end=20),
         dict(type="CosineAnnealingLR", T_max=180, begin=20, end=200)),

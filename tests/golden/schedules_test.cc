@@ -103,7 +103,7 @@ TEST(SchedulesTest, BitEqualToPythonsAlsoAcrossARestart) {
     metrics.push_back(metric.is_string() ? std::nan("") : metric.get<double>());
   }
   ASSERT_EQ(metrics.size(), static_cast<size_t>(kSteps));
-  ASSERT_EQ(file["cases"].size(), 49u);
+  ASSERT_EQ(file["cases"].size(), 54u);
   for (const auto& [name, recorded] : file["cases"].items()) {
     SCOPED_TRACE(name);
     ASSERT_TRUE(recorded.contains("lr") || recorded.contains("momentum"));
