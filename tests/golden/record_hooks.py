@@ -11,7 +11,8 @@ PhiJAX 0.2.0b5 needs Python 3.12 and jax; its trace is recorded by running
 this file there with the argument `phijax`, which adds its part alone.
 
 Every run trains 10 samples in batches of 4, 4 and 2 (PhiJAX: three steps) and
-validates 3 samples in batches of 3 where the system validates at all.
+validates 3 samples in batches of 3 where the system validates at all. Tests,
+benchmarks and predictions see two batches.
 """
 
 import json
@@ -23,7 +24,7 @@ import warnings
 
 warnings.filterwarnings("ignore")
 os.environ["OMP_NUM_THREADS"] = "1"
-FILE = pathlib.Path(__file__).parent / "hook_traces.json"
+FILE = pathlib.Path(__file__).resolve().parent / "hook_traces.json"
 
 
 def srforge_traces():
@@ -34,7 +35,7 @@ def srforge_traces():
                                              GANGeneratorLoss)
     from srforge.models import GANModel, Model
     from srforge.training.hooks import StepRatio
-    from srforge.training.runners import (GANTrainingRunner,
+    from srforge.training.runners import (BenchmarkRunner, GANTrainingRunner,
                                           TrainingEpochRunner,
                                           ValidationEpochRunner)
     from srforge.training.trainers import PyTorchTrainer
@@ -127,8 +128,17 @@ def srforge_traces():
         runner.run_epoch(model, Loader((4, 4, 4)), 0, criterion=SquaredError())
         return events
 
+    def benchmark():
+        net = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+        runner = BenchmarkRunner()
+        events = []
+        watch(runner, "benchmark", events)
+        runner.run_epoch(net, Loader((3, 3)), 0)
+        return events
+
     return {"srforge": train(1, 2), "srforge_accumulation_2": train(2, 1),
-            "srforge_gan": gan(1.0), "srforge_gan_ratio_2": gan(2.0)}
+            "srforge_gan": gan(1.0), "srforge_gan_ratio_2": gan(2.0),
+            "srforge_benchmark": benchmark()}
 
 
 def mmengine_traces():
@@ -166,7 +176,8 @@ def mmengine_traces():
             TensorDataset(torch.randn(count, 4), torch.randn(count, 1)),
             batch_size=size)
 
-    def trace(train_cfg):
+    def trace(train_cfg=None):
+        """Of a training, or of a test."""
         events = []
 
         class Watch(Hook):
@@ -178,16 +189,21 @@ def mmengine_traces():
                 events.append(stage)
 
             setattr(Watch, stage, seen)
+        passes = {"train_dataloader": loader(10, 4), "train_cfg": train_cfg,
+                  "optim_wrapper": {"optimizer": {"type": "SGD", "lr": .1}},
+                  "val_dataloader": loader(3, 3), "val_cfg": {},
+                  "val_evaluator": [Count()]} if train_cfg else {
+                      "test_dataloader": loader(6, 3), "test_cfg": {},
+                      "test_evaluator": [Count()]}
         runner = Runner(
-            model=Net(), work_dir=tempfile.mkdtemp(),
-            train_dataloader=loader(10, 4), val_dataloader=loader(3, 3),
-            val_evaluator=[Count()], val_cfg={},
-            optim_wrapper={"optimizer": {"type": "SGD", "lr": .1}},
-            train_cfg=train_cfg, custom_hooks=[Watch()],
+            model=Net(), work_dir=tempfile.mkdtemp(), custom_hooks=[Watch()],
             default_hooks={"checkpoint": None, "logger": None},
             log_level="ERROR", randomness={"seed": 0},
-            experiment_name=f"trace-{len(train_cfg)}-{train_cfg['by_epoch']}")
-        runner.train()
+            experiment_name=f"trace-{train_cfg}".replace("/", "-"), **passes)
+        if train_cfg:
+            runner.train()
+        else:
+            runner.test()
         return events
 
     return {
@@ -195,6 +211,7 @@ def mmengine_traces():
                            "val_interval": 1}),
         "mmengine_iterations": trace({"by_epoch": False, "max_iters": 3,
                                       "val_interval": 2}),
+        "mmengine_test": trace(),
     }
 
 
@@ -266,7 +283,7 @@ def phijax_traces():
     from phijax.callbacks import Callback
     from phijax.core import BasePhiModule
 
-    def trace(steps, stop_at=None, fail_at=None):
+    def trace(steps, stop_at=None, fail_at=None, predicts=False):
         events = []
 
         class Watch(Callback):
@@ -294,6 +311,24 @@ def phijax_traces():
             def on_fit_end(self, context):
                 events.append("on_fit_end")
 
+            def on_predict_start(self, context):
+                events.append("on_predict_start")
+
+            def on_predict_epoch_start(self, context):
+                events.append("on_predict_epoch_start")
+
+            def on_predict_batch_start(self, context):
+                events.append("on_predict_batch_start")
+
+            def on_predict_batch_end(self, context):
+                events.append("on_predict_batch_end")
+
+            def on_predict_epoch_end(self, context):
+                events.append("on_predict_epoch_end")
+
+            def on_predict_end(self, context):
+                events.append("on_predict_end")
+
             def on_exception(self, error, context):
                 events.append("on_exception")
 
@@ -319,6 +354,10 @@ def phijax_traces():
         state = trainer.initialize_state(
             {"w": jnp.ones(()) * .5}, optimizer, balancer.initialize(),
             jax.random.key(0))
+        if predicts:
+            trainer.predict_state(module, state,
+                                  [{"inputs": np.ones(3, np.float32)}] * 2)
+            return events
         step = trainer.compile_train_step(module, balancer, optimizer)
         try:
             trainer.fit_state(module, step, state,
@@ -328,11 +367,14 @@ def phijax_traces():
         return events
 
     return {"phijax": trace(3), "phijax_stop_at_2": trace(5, stop_at=2),
-            "phijax_fail_at_2": trace(3, fail_at=2)}
+            "phijax_fail_at_2": trace(3, fail_at=2),
+            "phijax_predict": trace(1, predicts=True)}
 
 
 def main():
     traces = json.loads(FILE.read_text()) if FILE.exists() else {}
+    # Some write logs where they are.
+    os.chdir(tempfile.mkdtemp())
     if sys.argv[1:] == ["phijax"]:
         traces.update(phijax_traces())
     else:

@@ -11,6 +11,7 @@
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/prediction_runner.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
@@ -49,6 +50,14 @@ class Tracer : public engine::Hook {
     Bind(trainer.on_epoch_finished, "on_epoch_finished");
     Bind(trainer.on_epoch_committed, "on_epoch_committed");
     Bind(trainer.on_training_ended, "on_training_ended");
+    Bind(trainer.on_prediction_began, "on_prediction_began");
+    Bind(trainer.on_prediction_ended, "on_prediction_ended");
+  }
+  void AttachToPrediction(engine::PredictionRunner& runner) override {
+    Bind(runner.on_epoch_start, "predict.on_epoch_start");
+    Bind(runner.on_pre_step, "predict.on_pre_step");
+    Bind(runner.on_post_step, "predict.on_post_step");
+    Bind(runner.on_epoch_end, "predict.on_epoch_end");
   }
   void AttachToTraining(engine::TrainingRunner& runner) override {
     Bind(runner.on_epoch_start, "train.on_epoch_start");
@@ -112,6 +121,28 @@ Json SmallExperiment(int epochs) {
   json["data"]["val"]["batch_size"] = 1000;
   json["hooks"] = Json::array();
   return json;
+}
+
+// Two batches to measure, and to predict.
+Names TraceOfEvaluation(const std::string& task,
+                        const std::shared_ptr<Tracer>& tracer) {
+  Json json = SmallExperiment(1);
+  json["data"]["val"]["batch_size"] = 200;
+  engine::TestRun run(json);
+  run.trainer().AddHook(tracer);
+  EXPECT_FALSE(run.trainer().Evaluate(task).empty());
+  return tracer->events;
+}
+
+Names TraceOfPrediction(const std::shared_ptr<Tracer>& tracer) {
+  Json json = SmallExperiment(1);
+  json["task"] = "predict";
+  json["data"]["predict"] = json["data"]["val"];
+  json["data"]["predict"]["batch_size"] = 200;
+  engine::TestRun run(json);
+  run.trainer().AddHook(tracer);
+  EXPECT_TRUE(run.trainer().Predict().has_value());
+  return tracer->events;
 }
 
 Names TraceOf(const Json& json, const std::shared_ptr<Tracer>& tracer) {
@@ -205,6 +236,27 @@ TEST(TraceParityTest, MmEngineByIterations) {
             Recorded("mmengine_iterations"));
 }
 
+TEST(TraceParityTest, SrForgeBenchmark) {
+  const Table table = {{"val.on_epoch_start", {"benchmark.on_epoch_start"}},
+                       {"val.on_post_step", {"benchmark.on_post_step"}},
+                       {"val.on_epoch_end", {"benchmark.on_epoch_end"}}};
+  EXPECT_EQ(TraceOfEvaluation("benchmark", std::make_shared<Tracer>(table)),
+            Recorded("srforge_benchmark"));
+}
+
+TEST(TraceParityTest, MmEngineTest) {
+  const Table table = {
+      {"setup", {"before_run"}},
+      {"on_validation_began", {"before_test"}},
+      {"val.on_epoch_start", {"before_test_epoch"}},
+      {"val.on_pre_step", {"before_test_iter"}},
+      {"val.on_post_step", {"after_test_iter"}},
+      {"on_validation_finished", {"after_test_epoch", "after_test"}},
+      {"teardown", {"after_run"}}};
+  EXPECT_EQ(TraceOfEvaluation("test", std::make_shared<Tracer>(table)),
+            Recorded("mmengine_test"));
+}
+
 TEST(TraceParityTest, TorchEcg) {
   const Table table = {
       {"train.on_epoch_start", {"loggers.epoch_start"}},
@@ -231,6 +283,19 @@ TEST(TraceParityTest, PhiJax) {
             Recorded("phijax_stop_at_2"));
   EXPECT_EQ(TraceOf(SmallExperiment(1), std::make_shared<Tracer>(table, -1, 2)),
             Recorded("phijax_fail_at_2"));
+}
+
+TEST(TraceParityTest, PhiJaxPrediction) {
+  const Table table = {{"setup", {"setup"}},
+                       {"on_prediction_began", {"on_predict_start"}},
+                       {"predict.on_epoch_start", {"on_predict_epoch_start"}},
+                       {"predict.on_pre_step", {"on_predict_batch_start"}},
+                       {"predict.on_post_step", {"on_predict_batch_end"}},
+                       {"predict.on_epoch_end", {"on_predict_epoch_end"}},
+                       {"on_prediction_ended", {"on_predict_end"}},
+                       {"teardown", {"teardown"}}};
+  EXPECT_EQ(TraceOfPrediction(std::make_shared<Tracer>(table)),
+            Recorded("phijax_predict"));
 }
 
 }  // namespace
