@@ -99,10 +99,12 @@ struct TinyRun {
     LoopPlan plan{.max_epochs = 1};
     TrainingRunner::Options runner{};
     double lr = 1.0;
+    double momentum = 0;
     std::string monitor = "train/loss";
     Meter::Weighting loss_mean = Meter::Weighting::kSamples;
     std::unique_ptr<BatchSource> val{};
     std::shared_ptr<Model> model{};
+    std::string output_dir{};  // empty: nothing is written
   };
   explicit TinyRun(std::unique_ptr<BatchSource> train)
       : TinyRun(std::move(train), Options()) {}
@@ -114,8 +116,9 @@ struct TinyRun {
     Trainer::Parts parts;
     parts.model = used;
     parts.training_runner = std::make_shared<TrainingRunner>(
-        std::make_shared<Sgd>(used->Parameters(),
-                              Sgd::Options{.lr = options.lr}),
+        std::make_shared<Sgd>(
+            used->Parameters(),
+            Sgd::Options{.lr = options.lr, .momentum = options.momentum}),
         options.runner);
     parts.validation_runner = std::make_shared<ValidationRunner>();
     parts.train = std::move(train);
@@ -126,9 +129,10 @@ struct TinyRun {
     parts.loss_mean = options.loss_mean;
     parts.monitor.metric = options.monitor;
     trainer = std::make_unique<Trainer>(
-        std::move(parts), RunEnvironment{.communicator = communicator.get(),
-                                         .events = &sink,
-                                         .output_dir = {}});
+        std::move(parts),
+        RunEnvironment{.communicator = communicator.get(),
+                       .events = &sink,
+                       .output_dir = std::move(options.output_dir)});
   }
   TrainingRunner& runner() {
     return dynamic_cast<TrainingRunner&>(trainer->training_runner());
