@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/loop/tiny_run.h"
 
 namespace epochd::hooks {
 namespace {
@@ -51,6 +52,40 @@ TEST(ProgressReporterTest, TellsOfProgressAtMostFourTimesASecond) {
   const auto told = static_cast<double>(run.sink.Of("progress").size());
   EXPECT_GE(told, 1);
   EXPECT_LE(told, lasted.count() * 4 + 1);
+}
+
+// Progress of each batch of a training.
+std::vector<Json> ProgressOf(std::unique_ptr<engine::BatchSource> source,
+                             engine::LoopPlan plan) {
+  engine::TinyRun run(std::move(source), {.plan = std::move(plan)});
+  run.trainer->AddHook(std::make_shared<ProgressReporter>(
+      ProgressReporter::Options{.interval = std::chrono::milliseconds(0)}));
+  run.Run();
+  return run.sink.Of("progress");
+}
+
+TEST(ProgressReporterTest, Case132And180CountsWithinTheEpochFromOne) {
+  const std::vector<Json> progress =
+      ProgressOf(engine::List(engine::Ones(4)), {.max_epochs = 3});
+  ASSERT_EQ(progress.size(), 12u);
+  EXPECT_EQ(progress[8]["epoch"], 3);
+  EXPECT_EQ(progress[8]["batch"], 1);
+  EXPECT_EQ(progress[8]["batches"], 4);
+  EXPECT_EQ(progress[11]["batch"], 4);
+}
+
+TEST(ProgressReporterTest, Case180OfUnknownLengthThereIsNoTotal) {
+  for (const int64_t length : {engine::kUnknownLength, engine::kEndless}) {
+    const std::vector<Json> progress =
+        ProgressOf(std::make_unique<engine::ListSource>(
+                       [](int64_t) { return engine::Ones(5); }, length),
+                   {.max_epochs = 1, .max_batches = 5});
+    ASSERT_EQ(progress.size(), 5u);
+    for (size_t i = 0; i < progress.size(); ++i) {
+      EXPECT_EQ(progress[i]["batch"], static_cast<int64_t>(i) + 1);
+      EXPECT_EQ(progress[i]["batches"], 0);
+    }
+  }
 }
 
 TEST(ProgressReporterTest, OneSpeaksWhereAJobListsSeveral) {

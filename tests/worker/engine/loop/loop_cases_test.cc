@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/loop/tiny_run.h"
+#include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/bounded_source.h"
 #include "worker/engine/loss/cross_entropy.h"
@@ -178,7 +179,7 @@ TEST(LoopTest, EndsWhenItsTimeIsOver) {
   EXPECT_LT(run.trainer->position().step, 100000);
 }
 
-TEST(LoopTest, Case89ChecksBeforeTheTrainingWithoutATrace) {
+TEST(LoopTest, Case89And129ChecksBeforeTheTrainingWithoutATrace) {
   auto trained = [](int64_t sanity) {
     TinyRun run(List(Ones(3)),
                 {.plan = {.max_epochs = 1, .sanity_batches = sanity},
@@ -188,6 +189,8 @@ TEST(LoopTest, Case89ChecksBeforeTheTrainingWithoutATrace) {
     run.trainer->on_training_began.Bind([&](TrainerContext& context) {
       before = run.model->forwards;
       EXPECT_TRUE(context.scores.empty());
+      EXPECT_FALSE(context.monitored.has_value());
+      EXPECT_EQ(run.trainer->monitor().best_epoch, -1);
     });
     run.Run();
     return std::pair(before, run.Weight());
@@ -202,6 +205,32 @@ TEST(LoopTest, RefusesALoaderThatHasLessThanItSaid) {
   TinyRun run(std::move(source));
   EXPECT_NE(ErrorOf([&] { run.Run(); }).find("after 3 batches"),
             std::string::npos);
+}
+
+TEST(LoopTest, Case193ALastBatchOfOneSampleIsSaidOrLeftOut) {
+  const TempFolder folder;
+  WriteSafetensors(folder / "nine", {{"input", at::ones({9, 1, 4, 4})},
+                                     {"target", at::arange(9).remainder(2)}});
+  Json json = DigitsExperiment(1);
+  json["model"] = {{"type", "ResNet"}, {"in_channels", 1}, {"num_classes", 2}};
+  json["data"] = {
+      {"train",
+       {{"type", "TensorFile"}, {"file", folder / "nine"}, {"batch_size", 4}}}};
+  json.erase("monitor");
+  json.erase("metrics");
+  {
+    TestRun run(json);
+    run.trainer().Start();
+    const std::string error = ErrorOf([&] { run.trainer().Run(); });
+    EXPECT_NE(error.find("more than 1 value per channel"), std::string::npos)
+        << error;
+    EXPECT_NE(error.find("input [1, 1, 4, 4]"), std::string::npos) << error;
+  }
+  json["data"]["train"]["drop_last"] = true;
+  TestRun run(json);
+  run.trainer().Start();
+  EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
+  EXPECT_EQ(run.trainer().position().step, 2);
 }
 
 TEST(LoopTest, NamesFieldsAndShapesThatDoNotFit) {

@@ -141,6 +141,21 @@ TEST(PredictionTest, RemovesPaddingThatTheMaskMarks) {
   EXPECT_EQ(result->indices, (std::vector<int64_t>{0, 1, 3, 5}));
 }
 
+TEST(PredictionTest, Case108TwoRanksGiveEachOf82SamplesOnceInOrder) {
+  std::vector<PredictionRunner::Result> parts;
+  for (int rank : {0, 1}) {
+    PredictRun run(
+        MakeLoader(std::make_shared<TensorDataset>(Batch{
+                       {"input", at::arange(82, at::kFloat).unsqueeze(1)}}),
+                   {.batch_size = 8, .rank = rank, .world_size = 2}),
+        {});
+    parts.push_back(*run.trainer->Predict());
+  }
+  const auto all = JoinRanks({FromBytes(ToBytes(parts[0])), parts[1]});
+  EXPECT_TRUE(all.joined.At("output").equal(at::arange(82, at::kFloat)));
+  EXPECT_EQ(all.indices.size(), 82u);
+}
+
 TEST(PredictionTest, JoinsRanksInTheOrderOfTheData) {
   PredictionRunner::Result first;
   first.joined = {{"output", at::tensor({0.0F, 2.0F, 4.0F})}};

@@ -24,7 +24,7 @@ std::string MessageOf(const Loss& loss, const Batch& batch) {
   return "";
 }
 
-TEST(LossTest, RefusesToBroadcastPredictionAgainstTarget) {
+TEST(LossTest, Case190RefusesToBroadcastPredictionAgainstTarget) {
   const Batch batch{{"output", torch::zeros({4, 1})},
                     {"target", torch::zeros({4})}};
   EXPECT_EQ(MessageOf(MseLoss({}), batch),
