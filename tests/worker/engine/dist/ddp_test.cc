@@ -7,40 +7,25 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <fstream>
 #include <map>
 
 #include "hooks/checkpoint_saver.h"
 #include "tests/worker/engine/digits_run.h"
 #include "tests/worker/engine/dist/ranks.h"
+#include "tests/worker/engine/dist/small_run.h"
 #include "tests/worker/engine/epoch_order.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/data/loader.h"
 #include "worker/engine/dist/agreement.h"
 #include "worker/engine/dist/failure.h"
 #include "worker/engine/dist/power_sgd.h"
-#include "worker/engine/loop/training_runner.h"
 #include "worker/engine/loop/update.h"
 #include "worker/engine/optim/sgd.h"
 #include "worker/engine/registry/ddp_section.h"
 
 namespace epochd::engine {
 namespace {
-
-std::vector<int> AllDone(int world_size) {
-  return std::vector<int>(static_cast<size_t>(world_size), 0);
-}
-
-// In a rank: what was expected and did not hold is its exit code.
-#define RANK_EXPECT(condition)                                               \
-  do {                                                                       \
-    if (!(condition)) {                                                      \
-      std::fprintf(stderr, "rank %d: line %d: %s\n", options.rank, __LINE__, \
-                   #condition);                                              \
-      return 1;                                                              \
-    }                                                                        \
-  } while (false)
 
 at::Tensor Parameter(double value, std::vector<int64_t> shape = {1}) {
   return at::full(shape, value, at::kDouble).set_requires_grad(true);
@@ -91,32 +76,6 @@ TEST(DdpTest, UnevenSamplesAreLeftOutWhereThatIsAsked) {
   EXPECT_EQ(Order(10, 0, 4, false, true), (Ids{0, 4}));
   EXPECT_EQ(Order(10, 3, 4, false, true), (Ids{3, 7}));
   EXPECT_EQ(Order(3, 0, 4, false, true), Ids{});
-}
-
-// A file of `count` samples of 4 numbers and a target.
-std::string DataFile(const TempFolder& folder, int64_t count) {
-  const std::string path = folder / ("data-" + std::to_string(count));
-  if (std::filesystem::exists(path)) return path;
-  WriteSafetensors(path,
-                   {{"input", at::arange(count * 4).view({count, 4}) / 10.0},
-                    {"target", at::arange(count).remainder(2)}});
-  return path;
-}
-
-Json SmallExperiment(const std::string& train, const std::string& val) {
-  Json json = Json::parse(R"json({
-    "seed": 1,
-    "model": {"type": "MLP", "in_features": 4, "hidden": [3],
-              "out_features": 2},
-    "data": {"train": {"type": "TensorFile", "batch_size": 2},
-             "val": {"type": "TensorFile", "batch_size": 2}},
-    "loss": {"type": "CrossEntropy"},
-    "metrics": [{"type": "Accuracy"}],
-    "optimizer": {"type": "SGD", "lr": 0.1},
-    "trainer": {"type": "EpochTrainer", "epochs": 1}})json");
-  json["data"]["train"]["file"] = train;
-  json["data"]["val"]["file"] = val;
-  return json;
 }
 
 // The scores of the only epoch, by rank.
@@ -409,124 +368,6 @@ TEST(DdpTest, Case117AStaticGraphCountsSyncedPassesAlone) {
         AllDone(2))
         << with_unused;
   }
-}
-
-// Ranks that train for long end with the batch after which one wanted to; each
-// exits with 10 + the batches it did.
-std::vector<int> EndsWith(int64_t batches) {
-  return std::vector<int>(2, static_cast<int>(10 + batches) << 8);
-}
-
-Json LongExperiment(const TempFolder& folder) {
-  Json json = SmallExperiment(DataFile(folder, 4000), DataFile(folder, 8));
-  json["optimizer"]["lr"] = 1e-9;
-  return json;
-}
-
-int TrainToItsEnd(TestRun& run) {
-  run.trainer().Start();
-  run.trainer().Run();
-  return static_cast<int>(10 + run.trainer().position().global_batch);
-}
-
-TEST(DdpTest, Case169AStopOfOneRankEndsAllAfterTheVeryStep) {
-  const TempFolder folder;
-  Json json = LongExperiment(folder);
-  for (const auto& [accumulation, last] : {std::pair(1, 33), {4, 36}}) {
-    json["runner"] = {{"type", "TrainingRunner"},
-                      {"gradient_accumulation_steps", accumulation}};
-    EXPECT_EQ(RunRanks(2,
-                       [&](const GlooOptions& options) {
-                         at::set_num_threads(1);
-                         TestRun run(json, "", MakeGlooCommunicator(options));
-                         if (options.rank == 1) {
-                           dynamic_cast<TrainingRunner&>(
-                               run.trainer().training_runner())
-                               .on_post_step.Bind([](RunnerContext& context) {
-                                 if (context.global_batch != 33) return;
-                                 context.stop = true;
-                                 context.stop_reason = "enough";
-                               });
-                         }
-                         const int done = TrainToItsEnd(run);
-                         RANK_EXPECT(run.trainer().stop_reason() == "enough");
-                         return done;
-                       }),
-              EndsWith(last));
-  }
-}
-
-TEST(DdpTest, Case169AStopAfterAValidationEndsAllWithIt) {
-  const TempFolder folder;
-  Json json = LongExperiment(folder);
-  json["monitor"] = {{"metric", "val/loss"}};
-  json["trainer"] = {{"type", "IterationTrainer"},
-                     {"max_iterations", 2000},
-                     {"val_interval", 11}};
-  for (const bool by_one_rank : {false, true}) {
-    json["hooks"] = Json::array();
-    if (!by_one_rank) {
-      json["hooks"].push_back({{"type", "EarlyStopping"},
-                               {"rule", "keras"},
-                               {"patience", 2},
-                               {"min_delta", 100}});
-    }
-    EXPECT_EQ(RunRanks(2,
-                       [&](const GlooOptions& options) {
-                         at::set_num_threads(1);
-                         TestRun run(json, "", MakeGlooCommunicator(options));
-                         if (by_one_rank && options.rank == 1) {
-                           run.trainer().on_stop_check.Bind(
-                               [](TrainerContext& context) {
-                                 context.stop |=
-                                     context.trainer->position().step == 33;
-                               });
-                         }
-                         return TrainToItsEnd(run);
-                       }),
-              EndsWith(33));
-  }
-}
-
-TEST(DdpTest, EarlyStoppingByStepsCountsAlikeOnAllRanks) {
-  const TempFolder folder;
-  Json json = LongExperiment(folder);
-  json["hooks"] = {{{"type", "EarlyStopping"},
-                    {"rule", "keras"},
-                    {"patience", 4},
-                    {"min_delta", 0},
-                    {"every", "2 steps"}}};
-  const std::vector<int> statuses =
-      RunRanks(2, [&](const GlooOptions& options) {
-        at::set_num_threads(1);
-        TestRun run(json, "", MakeGlooCommunicator(options));
-        const int done = TrainToItsEnd(run);
-        const std::vector<std::string> states = run.communicator->Gather(
-            run.trainer().FindHook("EarlyStopping")->State().dump());
-        RANK_EXPECT(states[0] == states[1]);
-        RANK_EXPECT(run.trainer().stop_reason() ==
-                    "train/loss did not improve within 4 checks");
-        RANK_EXPECT(done % 2 == 0);
-        return 0;
-      });
-  EXPECT_EQ(statuses, AllDone(2));
-}
-
-TEST(DdpTest, AStopConditionOfOneRankEndsTheEpochsOfAll) {
-  const TempFolder folder;
-  Json json = SmallExperiment(DataFile(folder, 16), DataFile(folder, 8));
-  json["trainer"]["epochs"] = 20;
-  EXPECT_EQ(
-      RunRanks(2,
-               [&](const GlooOptions& options) {
-                 at::set_num_threads(1);
-                 TestRun run(json, "", MakeGlooCommunicator(options));
-                 run.trainer().on_stop_check.Bind([&](TrainerContext& context) {
-                   context.stop |= options.rank == 1 && context.epoch == 2;
-                 });
-                 return TrainToItsEnd(run);
-               }),
-      EndsWith(12));
 }
 
 TEST(DdpTest, Case119WhatOneRankWantsAllDo) {
