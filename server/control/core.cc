@@ -326,6 +326,9 @@ std::string Core::MessageOf(const job::WorkerId& id) const {
 }
 
 void Core::ShowWorker(const job::WorkerId& id) {
+  // A job of before a restart may name a worker that was not heard since.
+  const fleet::WorkerRecord* record = fleet_.Find(id);
+  if (record == nullptr) return;
   const Shown now{StateOf(id), MessageOf(id)};
   auto [shown, is_new] = shown_.try_emplace(id, now);
   if (!is_new && shown->second == now) return;
@@ -335,7 +338,7 @@ void Core::ShowWorker(const job::WorkerId& id) {
                  now.message.empty() ? "" : ": ", now.message);
   }
   shown->second = now;
-  board_.PublishWorker(*fleet_.Find(id), now.state, now.message);
+  board_.PublishWorker(*record, now.state, now.message);
   must_schedule_ = true;
   const auto placed = placed_.find(id);
   if (placed != placed_.end()) {

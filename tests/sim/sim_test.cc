@@ -41,8 +41,9 @@ TEST_F(SimTest, InvariantsHoldWhateverGoesWrong) {
     num_whole += world.num_whole();
     if (HasFailure()) break;
   }
-  // The runs are not so bad that nothing is left to check.
-  EXPECT_GT(num_whole, HasFailure() ? 0 : number / 3);
+  // The runs are not so bad that nothing is left to check. Jobs for which no
+  // worker is left while some rest after failures are given up here.
+  EXPECT_GT(num_whole, HasFailure() ? 0 : number / 4);
 }
 
 TEST_F(SimTest, TheSameSeedGivesTheSameRun) {
