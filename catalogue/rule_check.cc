@@ -176,6 +176,8 @@ class RuleChecker {
       const Json* value = Given(name);
       if (value == nullptr) continue;
       if (rule.values.empty()) {
+        // Resolved files hold every default.
+        if (*value == FindParameter(component_, name)->default_value) continue;
         Report(name, "not accepted" + ConditionText(rule.when) + ", got " +
                          Quoted(*value));
       } else {
@@ -207,6 +209,9 @@ class RuleChecker {
                                        Json(key)) == rule.values.end()) {
         continue;
       }
+      // Resolved files hold every default.
+      const Parameter* here = FindParameter(component_, key);
+      if (here != nullptr && given == here->default_value) continue;
       findings_.Report(field, "has a " + key + "; it belongs to the " +
                                   component_.kind + " around it, " +
                                   component_.name + " (" + field_ + ")");

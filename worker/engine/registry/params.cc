@@ -40,9 +40,14 @@ void RefuseLoaderKeys(const BuildScope& scope, const catalogue::Json& value,
   const catalogue::Json& given = scope.Follow(value, path);
   const auto form = catalogue::ReadForm(given);
   if (!form || form->parameters == nullptr) return;
-  const auto refuse = [&](const std::string& key) {
+  const auto refuse = [&](const std::string& key,
+                          const catalogue::Json& default_value) {
     const auto found = form->parameters->find(key);
-    if (found == form->parameters->end() || found->is_null()) return;
+    // Resolved files hold every default.
+    if (found == form->parameters->end() || found->is_null() ||
+        *found == default_value) {
+      return;
+    }
     const std::string name = ReferenceName(value);
     throw Error(ErrorKind::kBadSpec,
                 path + ": " + (name.empty() ? "" : "\"" + name + "\" ") +
@@ -52,8 +57,10 @@ void RefuseLoaderKeys(const BuildScope& scope, const catalogue::Json& value,
   };
   for (const catalogue::Parameter& each : LoaderParameters()) {
     if (each.name == "transforms") continue;
-    refuse(each.name);
-    for (const std::string& alias : each.aliases) refuse(alias);
+    refuse(each.name, each.default_value);
+    for (const std::string& alias : each.aliases) {
+      refuse(alias, each.default_value);
+    }
   }
 }
 

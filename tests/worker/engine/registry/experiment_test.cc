@@ -123,7 +123,8 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
                       "g_loss": {"type": "RaGanGeneratorLoss"}},
            "optimizers": {"generator": {"type": "SGD", "lr": 1},
                           "discriminator": {"type": "SGD", "lr": 1}}})",
-       "trains a GanModel"}};
+       "experiment.loss: CrossEntropy reads output, target, expected a loss "
+       "that reads fake, which GanTrainingRunner makes"}};
   for (const Case& each : kCases) {
     Json json = DigitsExperiment(1);
     json.merge_patch(Json::parse(each.patch));

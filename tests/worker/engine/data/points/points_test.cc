@@ -200,17 +200,21 @@ TEST(CollocationPointsTest, RefusalsNameTheOption) {
   EXPECT_EQ(MessageOf(good), "");
   const std::pair<Json, const char*> cases[] = {
       {with("domain", Json::object()), ".domain: 0 axes"},
-      {with("domain", {{"x", {1, 0}}}), ".domain: x: from 1"},
-      {with("domain", {{"x", {0, 1, 2}}}), ".domain: x: [0,1,2]"},
+      {with("domain", {{"x", {1, 0}}}),
+       ".domain.x[1]: expected at least 1, the number before it"},
+      {with("domain", {{"x", {0, 1, 2}}}),
+       ".domain.x: expected 1 to 2 values, got 3"},
       {with("domain", {{"x", {0, "pie"}}}), "\"pie\" is not known"},
-      {with("domain", {{"x", Json::object()}}), ".domain: {}"},
+      {with("domain", {{"x", Json::object()}}),
+       ".domain.x: expected a number or text"},
       {with("points", {2, 3}), ".points: 2 numbers; only a grid"},
       {with("points", int64_t{1} << 40), ".points: 1 to 1073741824"},
-      {with("faces", "y"), ".faces: \"y\" is no axis"},
-      {with("values", "sin(y)"), "\"y\" is not known; the coordinates t, x"},
-      {with("values", Json::object()), ".values: {}"},
+      {with("faces", "y"), ".faces: 'y' is none of domain"},
+      {with("values", "sin(y)"), "\"y\" is not known; the coordinates (t, x)"},
+      {with("values", Json::object()),
+       ".values: expected a number or an expression"},
       {with("values", "sin(x"), "\")\" is missing"},
-      {with("parameters", {{"k", "z"}}), ".parameters: expression \"z\""},
+      {with("parameters", {{"k", "z"}}), ".parameters.k: expression \"z\""},
   };
   for (const auto& [json, part] : cases) {
     const std::string message = MessageOf(json);
