@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Trains against a real MLflow tracking server and compares what arrived.
 
-Not part of ctest, which needs no network: install mlflow from PyPI (3.1.4 with SQLAlchemy 2.0 was
-used) and run, from the project's root,
+Part of ctest where CMake finds a program `mlflow`, or is told of one by
+-DEPOCHD_MLFLOW=VENV/bin/mlflow: from PyPI, 3.1.4 with SQLAlchemy 2.0 was used.
+By hand, from the project's root:
 
     python tests/e2e/mlflow_check.py --mlflow VENV/bin/mlflow \
         --trainer build/release/bin/epochd-trainer

@@ -2,15 +2,15 @@
 #include <ATen/ATen.h>
 
 #include <cstdint>
-#include <string_view>
 
+#include "tests/fuzz/memory_file.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/idx.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  const std::string_view bytes(reinterpret_cast<const char*>(data), size);
+  const epochd::engine::MemoryFile file(data, size);
   try {
-    epochd::engine::ParseIdx(bytes, "fuzz");
+    epochd::engine::ReadIdx(file.path());
   } catch (const epochd::engine::Error&) {
     // Refused, as it may be; anything else that is thrown is a bug.
   }

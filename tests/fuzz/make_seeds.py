@@ -8,6 +8,7 @@ Without names: all. Needs nothing but Python for those without a package named
 beside them. Seeds are small: mutations should meet structure, not samples.
 """
 
+import gzip
 import io
 import json
 import pathlib
@@ -44,6 +45,13 @@ def npy():
                                         b'\1\0\1\1', version=2))
     write('npy', 'scalar', array(text('<f8', False, '()'),
                                  struct.pack('<d', 0.5)))
+    write('npy', 'uint16', array(text('<u2', True, '(2, 2)'),
+                                 struct.pack('<4H', 0, 1, 256, 65535)))
+    write('npy', 'uint64_big', array(text('>u8', False, '(1,)'),
+                                     struct.pack('>Q', 7)))
+    write('npy', 'gzip', gzip.compress(array(text('<i2', False, '(5,)'),
+                                             struct.pack('<5h', *range(5))),
+                                       mtime=0))
     write('npy', 'empty_huge', array(
         text('<f4', False, '(0, 4611686018427387904, 4611686018427387904)'),
         b''))
@@ -55,6 +63,7 @@ def idx():
                 + struct.pack(f'>{len(sizes)}I', *sizes) + values)
 
     write('idx', 'images', array(8, (2, 3, 3), bytes(range(18))))
+    write('idx', 'gzip', gzip.compress(array(8, (2, 2, 2), bytes(8)), mtime=0))
     write('idx', 'labels', array(8, (5,), bytes(range(5))))
     write('idx', 'float64', array(14, (3,), struct.pack('>3d', 1, 2, 3)))
     write('idx', 'empty_huge', array(13, (0, 2**32 - 1, 2**32 - 1, 2**32 - 1),
@@ -75,6 +84,10 @@ def safetensors():
     write('safetensors', 'scalar', archive(
         {'step': {'dtype': 'I64', 'shape': [], 'data_offsets': [0, 8]}},
         bytes(8)))
+    write('safetensors', 'unsigned', archive(
+        {'x': {'dtype': 'U16', 'shape': [3], 'data_offsets': [0, 6]},
+         'y': {'dtype': 'U64', 'shape': [1], 'data_offsets': [6, 14]}},
+        bytes(14)))
     write('safetensors', 'empty', archive({}, b''))
     write('safetensors', 'empty_huge', archive(
         {'x': {'dtype': 'U8', 'shape': [0, 2**62, 2**62],
@@ -112,6 +125,11 @@ def wfdb_signal():
         write('wfdb_signal', name, bytes([number, number % 4, 0, 27, 54])
               + bytes(range(90)))
     write('wfdb_signal', 'told', bytes([6, 1, 11, 0, 0]) + bytes(40))
+    # Formats 16 and 212 as segments, fixed and under a layout.
+    for kind, name in ((9, 'fixed'), (18, 'variable')):
+        for number in (0, 6):
+            write('wfdb_signal', f'{name}_{number}',
+                  bytes([kind + number, 1, 0, 27, 5]) + bytes(range(90)))
 
 
 def edf():
@@ -144,6 +162,16 @@ def edf():
 def csv():
     write('csv', 'quotes', b'a,"b ""x""",c\r\n1,"2\n",\r\n"",,3')
     write('csv', 'numbers', b'x;y\n1,2\n+3.5,-4e2\n\n')
+    write('csv', 'digits', b'0,3,16,1,4\n2,5,0,7,9\r\n1,1,1,1,0\n')
+    write('csv', 'weights', b',10,"20|21"\n10,1,.5\n"20|21",.25,1\n')
+
+
+def file_bytes():
+    packed = gzip.compress(b'0,1,2,3\n' * 40, mtime=0)
+    write('file_bytes', 'plain', b'0,1,2,3\n' * 8)
+    write('file_bytes', 'gzip', packed)
+    write('file_bytes', 'members', packed + gzip.compress(b'end', mtime=0))
+    write('file_bytes', 'large', gzip.compress(bytes(3 << 20), mtime=0))
 
 
 def npz():
@@ -176,7 +204,8 @@ def cifar():
     write('cifar', 'hundred', bytes([7, 41]) + bytes(3072))
 
 
-MAKERS = {'npy': npy, 'idx': idx, 'safetensors': safetensors, 'cifar': cifar,
+MAKERS = {'file_bytes': file_bytes, 'npy': npy, 'idx': idx,
+          'safetensors': safetensors, 'cifar': cifar,
           'png': lambda: images('png', 'png'),
           'jpeg': lambda: images('jpeg', 'jpg'),
           'wfdb_header': wfdb_header, 'wfdb_annotation': wfdb_annotation,

@@ -6,7 +6,7 @@ Needs wfdb 4.3.1 and numpy 2.2.6. Run it again only to add cases:
 
     python tests/golden/record_wfdb.py
 
-Formats 16, 24, 32, 80 and 212 are written by wfdb. It cannot write 61, 310
+Formats 16, 24, 32, 80 and 212 are written by wfdb. It cannot write 61, 160, 310
 and 311; encode() does, as signal(5) of the WFDB Applications Guide defines
 them, and wfdb reads them. Digital values are recorded as they are, physical
 values as float32 bits.

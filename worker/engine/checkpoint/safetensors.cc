@@ -16,13 +16,16 @@
 #include "worker/engine/core/shape.h"
 #include "worker/engine/data/mapped_file.h"
 #include "worker/engine/data/random_access_file.h"
+#include "worker/engine/data/refuse_file.h"
+#include "worker/engine/data/widen_unsigned.h"
 
 namespace epochd::engine {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr uint64_t kMaxHeaderBytes = 16 << 20;
+constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // as Python's
+constexpr uint64_t kLengthBytes = 8;
 
 struct DtypeName {
   at::ScalarType type;
@@ -39,9 +42,21 @@ constexpr std::array<DtypeName, 10> kDtypes = {{{at::kDouble, "F64"},
                                                 {at::kByte, "U8"},
                                                 {at::kBool, "BOOL"}}};
 
-[[noreturn]] void RefuseTensors(const std::string& path,
+// Types that are given as the next wider signed one.
+constexpr std::array<DtypeName, 3> kUnsignedDtypes = {
+    {{at::kShort, "U16"}, {at::kInt, "U32"}, {at::kLong, "U64"}}};
+
+[[noreturn]] void RefuseTensors(const std::string& path, uint64_t byte,
                                 const std::string& problem) {
-  throw Error(ErrorKind::kInfrastructure, "\"" + path + "\": " + problem);
+  RefuseFile("safetensors file", path, byte, problem,
+             ErrorKind::kInfrastructure);
+}
+
+// The byte of the file at which `text`, its header, has `name`, which is there
+// at least once: the last time of them. Names with escapes may not be found.
+uint64_t PlaceOf(const std::string& text, const std::string& name) {
+  const size_t place = text.rfind(Json(name).dump());
+  return kLengthBytes + (place == std::string::npos ? 0 : place);
 }
 
 Json ParseHeader(const std::string& path, const std::string& text) {
@@ -57,36 +72,56 @@ Json ParseHeader(const std::string& path, const std::string& text) {
     }
     return true;
   };
-  Json header = Json::parse(text, check, /*allow_exceptions=*/false);
-  if (header.is_discarded() || !header.is_object()) {
-    RefuseTensors(path, "the header is no JSON object");
+  Json header;
+  try {
+    header = Json::parse(text, check);
+  } catch (const Json::parse_error& error) {
+    RefuseTensors(path, kLengthBytes + std::max<size_t>(error.byte, 1) - 1,
+                  "the header is no JSON: " + std::string(error.what()));
+  } catch (const std::exception& error) {  // a number that is too large
+    RefuseTensors(path, kLengthBytes,
+                  "the header is no JSON: " + std::string(error.what()));
   }
-  if (!twice.empty()) RefuseTensors(path, "\"" + twice + "\" is there twice");
+  if (!header.is_object()) {
+    RefuseTensors(path, kLengthBytes, "the header is no JSON object");
+  }
+  if (!twice.empty()) {
+    RefuseTensors(path, PlaceOf(text, twice),
+                  "\"" + twice + "\" is there twice");
+  }
   return header;
 }
 
 struct Slot {
   std::string name;
   at::ScalarType type;
+  bool is_unsigned = false;  // and `type` the signed type of its width
   std::vector<int64_t> shape;
   uint64_t begin = 0;
   uint64_t end = 0;
 };
 
+// `text`: the header.
 Slot ParseSlot(const std::string& path, const std::string& name,
-               const Json& json) {
+               const Json& json, const std::string& text) {
   Slot slot;
   slot.name = name;
   try {
     const std::string dtype = json.at("dtype").get<std::string>();
-    auto known =
-        std::find_if(kDtypes.begin(), kDtypes.end(),
-                     [&](const DtypeName& each) { return each.name == dtype; });
-    if (known == kDtypes.end()) {
-      RefuseTensors(path,
-                    "\"" + name + "\" has type \"" + dtype +
-                        "\"; F64, F32, F16, BF16, I64, I32, I16, I8, U8 and "
-                        "BOOL are accepted");
+    const auto is_it = [&](const DtypeName& each) {
+      return each.name == dtype;
+    };
+    const DtypeName* known =
+        std::find_if(kUnsignedDtypes.begin(), kUnsignedDtypes.end(), is_it);
+    slot.is_unsigned = known != kUnsignedDtypes.end();
+    if (!slot.is_unsigned) {
+      known = std::find_if(kDtypes.begin(), kDtypes.end(), is_it);
+      if (known == kDtypes.end()) {
+        RefuseTensors(path, PlaceOf(text, name),
+                      "\"" + name + "\" has type \"" + dtype +
+                          "\"; F64, F32, F16, BF16, I64, I32, I16, I8, U64, "
+                          "U32, U16, U8 and BOOL are accepted");
+      }
     }
     slot.type = known->type;
     uint64_t bytes = c10::elementSize(slot.type);
@@ -109,13 +144,14 @@ Slot ParseSlot(const std::string& path, const std::string& name,
     slot.begin = offsets[0].get<uint64_t>();
     slot.end = offsets[1].get<uint64_t>();
     if (slot.end < slot.begin || slot.end - slot.begin != bytes) {
-      RefuseTensors(path,
+      RefuseTensors(path, PlaceOf(text, name),
                     "\"" + name + "\" has data of another size than its shape");
     }
   } catch (const Error&) {
     throw;
   } catch (const std::exception&) {
-    RefuseTensors(path, "\"" + name + "\" is no {dtype, shape, data_offsets}");
+    RefuseTensors(path, PlaceOf(text, name),
+                  "\"" + name + "\" is no {dtype, shape, data_offsets}");
   }
   return slot;
 }
@@ -148,10 +184,13 @@ Encoded Encode(const std::string& path, const std::vector<NamedTensor>& tensors,
                                 return dtype.type == tensor.scalar_type();
                               });
     if (known == kDtypes.end()) {
-      RefuseTensors(path, "\"" + each.name + "\" has a type that has no name");
+      throw Error(ErrorKind::kInfrastructure,
+                  "\"" + path + "\": \"" + each.name +
+                      "\" has a type that has no name");
     }
     if (header.contains(each.name)) {
-      RefuseTensors(path, "\"" + each.name + "\" is there twice");
+      throw Error(ErrorKind::kInfrastructure,
+                  "\"" + path + "\": \"" + each.name + "\" is there twice");
     }
     header[each.name] = {{"dtype", known->name},
                          {"shape", tensor.sizes().vec()},
@@ -173,55 +212,67 @@ Encoded Encode(const std::string& path, const std::vector<NamedTensor>& tensors,
 template <class Read, class Make>
 std::vector<NamedTensor> ReadTensors(const std::string& path,
                                      uint64_t num_bytes, Read read, Make make) {
-  if (num_bytes < 8) RefuseTensors(path, "shorter than a header");
+  if (num_bytes < kLengthBytes) {
+    RefuseTensors(path, num_bytes, "ends before its header");
+  }
   std::array<uint8_t, 8> prefix;
   read(0, std::span<uint8_t>(prefix));
   // A zip archive, as torch.save writes, or a pickle, as it did before.
   if ((prefix[0] == 'P' && prefix[1] == 'K') ||
       (prefix[0] == 0x80 && prefix[1] <= 5 && prefix[7] != 0)) {
-    RefuseTensors(path,
+    RefuseTensors(path, 0,
                   "no safetensors file, but one of torch.save or alike; "
                   "safetensors.torch.save_file writes what is read");
   }
   uint64_t length = 0;
   for (int i = 0; i < 8; ++i) length |= uint64_t{prefix[i]} << (8 * i);
-  if (length > kMaxHeaderBytes || length > num_bytes - 8) {
-    RefuseTensors(path,
+  if (length > kMaxHeaderBytes || length > num_bytes - kLengthBytes) {
+    RefuseTensors(path, 0,
                   "a header of " + std::to_string(length) +
-                      " bytes; at most 16 MB, and no more than the file, are "
+                      " bytes; at most 100 MB, and no more than the file, are "
                       "accepted");
   }
   std::string text(length, '\0');
-  read(8, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
+  read(kLengthBytes, {reinterpret_cast<uint8_t*>(text.data()), text.size()});
   const Json header = ParseHeader(path, text);
   std::vector<Slot> slots;
   for (const auto& [name, json] : header.items()) {
-    if (name != "__metadata__") slots.push_back(ParseSlot(path, name, json));
+    if (name == "__metadata__") continue;
+    slots.push_back(ParseSlot(path, name, json, text));
   }
   std::stable_sort(
       slots.begin(), slots.end(), [](const Slot& a, const Slot& b) {
         return std::pair(a.begin, a.end) < std::pair(b.begin, b.end);
       });
-  const uint64_t data_size = num_bytes - 8 - length;
+  const uint64_t begin = kLengthBytes + length;  // of the data
+  const uint64_t data_size = num_bytes - begin;
   uint64_t expected = 0;
   for (const Slot& slot : slots) {
     if (slot.begin != expected) {
-      RefuseTensors(path, "\"" + slot.name + "\" begins at " +
-                              std::to_string(slot.begin) + ", not at " +
-                              std::to_string(expected) +
-                              ", where the one before it ends");
+      RefuseTensors(path, PlaceOf(text, slot.name),
+                    "\"" + slot.name + "\" begins at " +
+                        std::to_string(slot.begin) + " of the data, not at " +
+                        std::to_string(expected) +
+                        ", where the one before it ends");
     }
     expected = slot.end;
   }
   if (expected != data_size) {
-    RefuseTensors(path, "has " + std::to_string(data_size) +
-                            " bytes of data; the header tells of " +
-                            std::to_string(expected));
+    RefuseTensors(path, begin + std::min(expected, data_size),
+                  "has " + std::to_string(data_size) +
+                      " bytes of data; the header tells of " +
+                      std::to_string(expected));
   }
   std::vector<NamedTensor> tensors;
   for (const Slot& slot : slots) {
-    tensors.push_back(
-        {slot.name, make(8 + length + slot.begin, slot.shape, slot.type)});
+    at::Tensor tensor = make(begin + slot.begin, slot.shape, slot.type);
+    if (slot.is_unsigned) tensor = WidenUnsigned(tensor);
+    if (!tensor.defined()) {
+      RefuseTensors(path, begin + slot.begin,
+                    "\"" + slot.name +
+                        "\" has values of type U64 that are not below 2^63");
+    }
+    tensors.push_back({slot.name, std::move(tensor)});
   }
   return tensors;
 }
@@ -277,9 +328,9 @@ std::vector<NamedTensor> ReadSafetensors(const std::string& path) {
 
 std::vector<NamedTensor> MapSafetensors(const std::string& path) {
   return ReadTensorFile(path, [](const auto& file, auto /*read*/) {
-    return [tensors = FileTensors(file)](
-               uint64_t offset, const std::vector<int64_t>& shape,
-               at::ScalarType type) mutable {
+    return [tensors = FileTensors(file)](uint64_t offset,
+                                         const std::vector<int64_t>& shape,
+                                         at::ScalarType type) mutable {
       return tensors.At(static_cast<int64_t>(offset), shape, type);
     };
   });

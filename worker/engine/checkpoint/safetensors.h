@@ -3,8 +3,9 @@
 // safetensors files: 8 bytes little-endian length of the header, the header (a
 // JSON object of name -> {dtype, shape, data_offsets}), then the data. What is
 // written, Python's safetensors reads; what is read may come from anywhere and
-// is checked: header of at most 16 MB, no key twice, known types, sizes that
-// fit their shapes, no overlaps, no holes. Plain functions; any thread.
+// is checked: header of at most 100 MB, no key twice, known types, sizes that
+// fit their shapes, no overlaps, no holes. U16 is given as int32, U32, and U64
+// below 2^63, as int64. Plain functions; any thread.
 #pragma once
 
 #include <map>
@@ -24,7 +25,8 @@ FileSummary WriteSafetensors(
     const std::map<std::string, std::string>& metadata = {});
 
 // Tensors on the CPU, in order of their data, in memory of their own. Throws
-// Error(kInfrastructure) for a file that cannot be read or is malformed.
+// Error(kInfrastructure) naming file and byte where it cannot be read or is
+// malformed.
 std::vector<NamedTensor> ReadSafetensors(const std::string& path);
 
 // The same for data: big ones are the file's own pages (data/mapped_file.h).

@@ -4,99 +4,53 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <map>
-#include <string_view>
 #include <vector>
 
 #include "worker/engine/core/error.h"
-#include "worker/engine/data/file_bytes.h"
 #include "worker/engine/data/random.h"
+#include "worker/engine/data/table/csv.h"
 #include "worker/engine/data/views.h"
 
 namespace epochd::engine {
 namespace {
 
-[[noreturn]] void Fail(const std::string& file, size_t line,
-                       const std::string& problem) {
-  throw Error(ErrorKind::kBadSpec, "file \"" + file + "\" line " +
-                                       std::to_string(line) + ": " + problem);
+// The last column: whole numbers from 0.
+at::Tensor Labels(const CsvTable& table) {
+  const int64_t column = table.num_columns() - 1;
+  at::Tensor labels = at::empty({table.num_rows()}, at::kLong);
+  auto* out = labels.mutable_data_ptr<int64_t>();
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    const double label = table.Number(row, column);
+    if (label < 0 || label != std::floor(label) || label > 1e6) {
+      table.Fail(row, column, "a label, a whole number from 0, is needed");
+    }
+    *out++ = static_cast<int64_t>(label);
+  }
+  return labels;
 }
 
-struct Table {
-  std::vector<float> values;  // rows x columns
-  std::vector<int64_t> labels;
-  int64_t num_columns = 0;
-};
-
-// Parses one line into `table`; all lines must have as many fields.
-void ParseLine(std::string_view text, const std::string& file, size_t line,
-               Table& table) {
-  std::vector<double> row;
-  const char* at = text.data();
-  const char* end = at + text.size();
-  while (true) {
-    double value = 0;
-    const auto [next, error] = std::from_chars(at, end, value);
-    if (error != std::errc() || !std::isfinite(value)) {
-      Fail(file, line,
-           "column " + std::to_string(row.size() + 1) + " is \"" +
-               std::string(at, std::find(at, end, ',')) +
-               "\"; a number is needed");
+// All columns but the last.
+at::Tensor Greys(const CsvTable& table) {
+  const int64_t columns = table.num_columns() - 1;
+  at::Tensor greys = at::empty({table.num_rows(), columns}, at::kFloat);
+  auto* out = greys.mutable_data_ptr<float>();
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    for (int64_t column = 0; column < columns; ++column) {
+      *out++ = static_cast<float>(table.Number(row, column));
     }
-    row.push_back(value);
-    if (next == end) break;
-    if (*next != ',') {
-      Fail(file, line,
-           "column " + std::to_string(row.size()) +
-               " is not followed by a comma");
-    }
-    at = next + 1;
   }
-  const int64_t num_columns = static_cast<int64_t>(row.size()) - 1;
-  if (table.num_columns == 0) table.num_columns = num_columns;
-  if (num_columns < 1 || num_columns != table.num_columns) {
-    Fail(file, line,
-         "has " + std::to_string(row.size()) + " columns; " +
-             std::to_string(table.num_columns + 1) + " are needed");
-  }
-  const double label = row.back();
-  if (label < 0 || label != std::floor(label) || label > 1e6) {
-    Fail(file, line,
-         "label is " + std::to_string(label) +
-             "; a whole number from 0 is needed");
-  }
-  table.labels.push_back(static_cast<int64_t>(label));
-  table.values.insert(table.values.end(), row.begin(), row.end() - 1);
-}
-
-Table Parse(const std::string& file) {
-  const std::string text = ReadFileBytes(file, int64_t{1} << 30);
-  Table table;
-  size_t line = 0;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t newline = std::min(text.find('\n', begin), text.size());
-    std::string_view row(text.data() + begin, newline - begin);
-    ++line;
-    if (!row.empty() && row.back() == '\r') row.remove_suffix(1);
-    if (!row.empty()) ParseLine(row, file, line, table);
-    begin = newline + 1;
-  }
-  if (table.labels.empty()) {
-    throw Error(ErrorKind::kBadSpec, "file \"" + file + "\": has no rows");
-  }
-  return table;
+  return greys;
 }
 
 // Rows of the wanted part, ascending. Each class gives round(n * fraction) of
 // its rows, drawn by `split_seed`, to the validation part.
-std::vector<int64_t> SplitRows(const std::vector<int64_t>& labels,
+std::vector<int64_t> SplitRows(const at::Tensor& labels,
                                const DigitsOptions& options) {
   std::map<int64_t, std::vector<int64_t>> by_class;
-  for (size_t i = 0; i < labels.size(); ++i) {
-    by_class[labels[i]].push_back(static_cast<int64_t>(i));
-  }
+  const auto* number = labels.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < labels.numel(); ++i) by_class[number[i]].push_back(i);
   std::vector<int64_t> rows;
   for (auto& [label, members] : by_class) {
     Random random({static_cast<uint64_t>(Stream::kSplit), options.split_seed,
@@ -118,23 +72,24 @@ std::vector<int64_t> SplitRows(const std::vector<int64_t>& labels,
 }  // namespace
 
 std::shared_ptr<Dataset> LoadDigits(const DigitsOptions& options) {
-  const Table table = Parse(options.file);
-  const int64_t n = static_cast<int64_t>(table.labels.size());
-  at::Tensor input =
-      at::tensor(table.values, at::kFloat).view({n, table.num_columns});
-  at::Tensor target = at::tensor(table.labels, at::kLong);
-  if (options.image) {
-    const int64_t side = std::lround(std::sqrt(table.num_columns));
-    if (side * side != table.num_columns) {
-      Fail(options.file, 1,
-           "has " + std::to_string(table.num_columns) +
-               " grey levels, not a square; image: false is needed");
-    }
-    input = input.view({n, 1, side, side});
+  const CsvTable table = CsvTable::Read(options.file, {.has_header = false});
+  const auto refuse = [&options](const std::string& problem) {
+    throw Error(ErrorKind::kBadSpec,
+                "CSV file \"" + options.file + "\": " + problem);
+  };
+  if (table.num_rows() == 0) refuse("has no rows");
+  const int64_t pixels = table.num_columns() - 1;
+  const int64_t side = std::lround(std::sqrt(pixels));
+  if (pixels < 1) refuse("has one column; grey levels and a label are needed");
+  if (options.image && side * side != pixels) {
+    refuse("has " + std::to_string(pixels) +
+           " grey levels in a row, not a square; image: false is needed");
   }
+  at::Tensor input = Greys(table);
+  at::Tensor target = Labels(table);
+  if (options.image) input = input.view({table.num_rows(), 1, side, side});
   if (options.split != "all") {
-    const at::Tensor rows =
-        at::tensor(SplitRows(table.labels, options), at::kLong);
+    const at::Tensor rows = at::tensor(SplitRows(target, options), at::kLong);
     input = input.index_select(0, rows);
     target = target.index_select(0, rows);
   }

@@ -22,7 +22,7 @@ struct DigitsOptions {
   bool image = false;
 };
 
-// Throws Error naming file and line.
+// Throws Error naming file, line and column.
 std::shared_ptr<Dataset> LoadDigits(const DigitsOptions& options);
 
 }  // namespace epochd::engine

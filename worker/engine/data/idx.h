@@ -9,17 +9,14 @@
 
 #include <memory>
 #include <string>
-#include <string_view>
 
 #include "worker/engine/core/dataset.h"
 
 namespace epochd::engine {
 
-// Types u8, i8, i16, i32, f32, f64. Throws Error(kBadSpec) naming file and
-// what is wrong (magic, sizes that do not fit the file).
+// Types u8, i8, i16, i32, f32, f64. Takes memory once the header is known to
+// fit the file. Throws Error(kBadSpec) naming file, byte and what is wrong.
 at::Tensor ReadIdx(const std::string& path);
-// The same from memory; `path` only serves messages.
-at::Tensor ParseIdx(std::string_view bytes, const std::string& path);
 
 struct IdxOptions {
   std::string images;  // [N, H, W]

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -22,7 +23,7 @@ constexpr size_t kHugePage = 2 << 20;
 constexpr size_t kBytesPerThread = 16 << 20;
 constexpr size_t kMaxThreads = 4;
 
-[[noreturn]] void RefuseFile(const std::string& path, ErrorKind kind,
+[[noreturn]] void CannotOpen(const std::string& path, ErrorKind kind,
                              const std::string& problem) {
   throw Error(kind, "file \"" + path + "\": " + problem);
 }
@@ -36,14 +37,14 @@ RandomAccessFile::RandomAccessFile(const std::string& path) : path_(path) {
     const bool is_users = errno == ENOENT || errno == EACCES ||
                           errno == ENOTDIR || errno == ENAMETOOLONG ||
                           errno == ELOOP || errno == EISDIR;
-    RefuseFile(path,
+    CannotOpen(path,
                is_users ? ErrorKind::kBadSpec : ErrorKind::kInfrastructure,
                std::strerror(errno));
   }
   struct stat status {};
   if (fstat(file_, &status) != 0 || !S_ISREG(status.st_mode)) {
     close(file_);
-    RefuseFile(path, ErrorKind::kBadSpec, "not a regular file");
+    CannotOpen(path, ErrorKind::kBadSpec, "not a regular file");
   }
   num_bytes_ = status.st_size;
 }
@@ -56,15 +57,16 @@ void RandomAccessFile::Read(int64_t offset, std::span<uint8_t> out) const {
     const ssize_t got = pread(file_, out.data() + done, out.size() - done,
                               offset + static_cast<int64_t>(done));
     if (got < 0 && errno == EINTR) continue;
-    const std::string place =
-        " at byte " + std::to_string(offset + static_cast<int64_t>(done));
+    const auto place =
+        static_cast<uint64_t>(offset) + static_cast<uint64_t>(done);
     if (got < 0) {
-      RefuseFile(path_, ErrorKind::kInfrastructure,
-                 "cannot be read" + place + ": " + std::strerror(errno));
+      RefuseFile("file", path_, place,
+                 std::string("cannot be read: ") + std::strerror(errno),
+                 ErrorKind::kInfrastructure);
     }
     if (got == 0) {
-      RefuseFile(path_, ErrorKind::kBadSpec,
-                 "ends" + place + "; " + std::to_string(out.size() - done) +
+      RefuseFile("file", path_, place,
+                 "ends; " + std::to_string(out.size() - done) +
                      " bytes more are needed");
     }
     done += static_cast<size_t>(got);

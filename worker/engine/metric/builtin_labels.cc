@@ -10,6 +10,7 @@
 #include "worker/engine/metric/decisions.h"
 #include "worker/engine/metric/declarations.h"
 #include "worker/engine/metric/ranking.h"
+#include "worker/engine/metric/weight_table.h"
 
 namespace epochd::engine {
 namespace {
@@ -268,8 +269,8 @@ Entry<Metric> ChallengeEntry() {
   std::vector<Parameter> parameters = {
       {.name = "weights",
        .type = "list<list<float>>",
-       .help = "what each pair of a true (row) and a given class (column) "
        .min_items = 1,
+       .help = "what each pair of a true (row) and a given class (column) "
                "earns"},
       {.name = "weights_file",
        .type = "path",

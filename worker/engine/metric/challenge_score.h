@@ -49,14 +49,4 @@ class ChallengeScore : public Metric {
   at::Tensor sums_;
 };
 
-// A weight matrix in the challenges' form: a table in CSV whose first row and
-// column name the classes. With `classes` those alone, in that order.
-struct WeightTable {
-  std::vector<std::string> classes;
-  std::vector<std::vector<double>> weights;
-};
-// Throws Error(kBadSpec) naming file and line.
-WeightTable ReadWeightTable(const std::string& path,
-                            const std::vector<std::string>& classes);
-
 }  // namespace epochd::engine

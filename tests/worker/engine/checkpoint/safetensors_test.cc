@@ -65,17 +65,19 @@ TEST(SafetensorsTest, LaysOutTheFileAsPythonReadsIt) {
                                         "data_offsets": [0, 8]}})"));
 }
 
-TEST(SafetensorsTest, RefusesMalformedFilesWithTheirReason) {
+TEST(SafetensorsTest, RefusesMalformedFilesWithByteAndReason) {
   struct Case {
     const char* header;
     size_t data;
     const char* reason;
   };
   const Case kCases[] = {
-      {R"([])", 0, "no JSON object"},
-      {R"({"a": 1})", 0, "is no {dtype"},
+      {R"([])", 0, "byte 8: the header is no JSON object"},
+      {R"({"a": 1,})", 0, "byte 16: the header is no JSON: "},
+      {R"({"a": 1e999})", 0, "byte 8: the header is no JSON: "},
+      {R"({"a": 1})", 0, "byte 9: \"a\" is no {dtype"},
       {R"({"a": {"dtype": "C64", "shape": [1], "data_offsets": [0, 8]}})", 8,
-       "has type \"C64\""},
+       "byte 9: \"a\" has type \"C64\""},
       {R"({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}})", 4,
        "another size"},
       {R"({"a": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}})", 4,
@@ -84,15 +86,15 @@ TEST(SafetensorsTest, RefusesMalformedFilesWithTheirReason) {
            "data_offsets": [0, 0]}})",
        0, "is no {dtype"},
       {R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})", 8,
-       "begins at 4"},
+       "byte 9: \"a\" begins at 4"},
       {R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
            "b": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})",
-       4, "begins at 0"},
+       4, "byte 81: \"b\" begins at 0"},
       {R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}})", 8,
-       "8 bytes of data"},
+       ": has 8 bytes of data; the header tells of 4"},
       {R"({"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]},
            "a": {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]}})",
-       8, "\"a\" is there twice"},
+       8, "byte 81: \"a\" is there twice"},
   };
   for (const Case& each : kCases) {
     const TempFolder folder;
@@ -102,10 +104,50 @@ TEST(SafetensorsTest, RefusesMalformedFilesWithTheirReason) {
       ReadSafetensors(path);
       ADD_FAILURE() << "accepted: " << each.header;
     } catch (const Error& error) {
-      EXPECT_NE(std::string(error.what()).find(each.reason), std::string::npos)
-          << each.header << " gave " << error.what();
+      const std::string message = error.what();
+      EXPECT_NE(message.find(each.reason), std::string::npos)
+          << each.header << " gave " << message;
+      EXPECT_EQ(message.find("safetensors file \"" + path + "\": byte "), 0)
+          << message;
     }
   }
+}
+
+TEST(SafetensorsTest, RefusesAFileThatWasCutOffAnywhere) {
+  const std::string good =
+      PackTensors({{"a", at::arange(3)}, {"b", at::ones({2, 2})}});
+  ASSERT_EQ(UnpackTensors("x", good).size(), 2);
+  for (size_t size = 0; size < good.size(); ++size) {
+    try {
+      UnpackTensors("x", std::string_view(good).substr(0, size));
+      ADD_FAILURE() << size;
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find("safetensors file \"x\": byte "),
+                0)
+          << error.what();
+    }
+  }
+}
+
+TEST(SafetensorsTest, GivesUnsignedNumbersInWiderTypes) {
+  const TempFolder folder;
+  const auto read = [&](const std::string& dtype, const std::string& data) {
+    return ReadSafetensors(File(folder,
+                                (R"({"a": {"dtype": ")" + dtype +
+                                 R"(", "shape": [1], "data_offsets": [0, )" +
+                                 std::to_string(data.size()) + "]}}")
+                                    .c_str(),
+                                data))
+        .front()
+        .tensor;
+  };
+  EXPECT_TRUE(at::equal(read("U16", "\xfe\xff"),
+                           at::tensor({0xfffe}, at::kInt)));
+  EXPECT_TRUE(at::equal(read("U32", "\xfe\xff\xff\xff"),
+                           at::tensor({int64_t{0xfffffffe}})));
+  EXPECT_TRUE(at::equal(read("U64", std::string("\5\0\0\0\0\0\0\0", 8)),
+                           at::tensor({int64_t{5}})));
+  EXPECT_THROW(read("U64", std::string(8, '\xff')), Error);
 }
 
 TEST(SafetensorsTest, RefusesAHeaderLongerThanTheFile) {

@@ -57,15 +57,15 @@ TEST_F(RandomAccessFileTest, BulkReadsGiveTheSameBytes) {
   std::vector<uint8_t> part(1000);
   file.Read(123456, part);
   EXPECT_TRUE(std::equal(part.begin(), part.end(), bytes.begin() + 123456));
-  EXPECT_THAT(Message(path, 100, kSize, true), HasSubstr("ends at byte"));
+  EXPECT_THAT(Message(path, 100, kSize, true), HasSubstr(": ends; "));
 }
 
 TEST_F(RandomAccessFileTest, NamesWhatCannotBeRead) {
   const std::string path = folder_ / "small";
   std::ofstream(path) << "abc";
   EXPECT_THAT(Message(path, 1, 5, false),
-              HasSubstr("ends at byte 3; 3 bytes more are needed"));
-  EXPECT_THAT(Message(path, 9, 1, true), HasSubstr("ends at byte 9"));
+              HasSubstr("byte 3: ends; 3 bytes more are needed"));
+  EXPECT_THAT(Message(path, 9, 1, true), HasSubstr("byte 9: ends; 1"));
   EXPECT_EQ(Message(path, 3, 0, false), "");
   EXPECT_THAT(Message(folder_ / "none", 0, 1, false),
               HasSubstr("none\": No such file"));

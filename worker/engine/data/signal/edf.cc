@@ -11,6 +11,7 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/parse_number.h"
 #include "worker/engine/data/random_access_file.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -20,9 +21,19 @@ constexpr int64_t kMaxRecordBytes = int64_t{1} << 30;
 constexpr int64_t kMaxEdfSamples = int64_t{1} << 30;
 constexpr int64_t kMaxAnnotationBytes = int64_t{1} << 30;
 
-[[noreturn]] void RefuseEdf(const std::string& path,
+// Bytes of the header's fields.
+constexpr int64_t kHeaderSizeByte = 184;
+constexpr int64_t kKindByte = 192;
+constexpr int64_t kNumRecordsByte = 236;
+constexpr int64_t kDurationByte = 244;
+// For each signal, the bytes before a field of one signal.
+constexpr int64_t kPhysicalWidth = 104;
+constexpr int64_t kDigitalWidth = 120;
+constexpr int64_t kSamplesWidth = 216;
+
+[[noreturn]] void RefuseEdf(const std::string& path, int64_t byte,
                             const std::string& problem) {
-  throw Error(ErrorKind::kBadSpec, "EDF file \"" + path + "\": " + problem);
+  RefuseFile("EDF file", path, static_cast<uint64_t>(byte), problem);
 }
 
 // A + may stand before it.
@@ -55,8 +66,8 @@ class EdfFields {
     const std::string text = Text(width);
     const auto value = SignedNumber(text);
     if (!value) {
-      RefuseEdf(path_, std::string(what) + " at byte " + std::to_string(place) +
-                           " is \"" + text + "\"; a number is needed");
+      RefuseEdf(path_, static_cast<int64_t>(place),
+                std::string(what) + " is \"" + text + "\"; a number is needed");
     }
     return *value;
   }
@@ -65,10 +76,10 @@ class EdfFields {
     const double value = Number(width, what);
     if (value != std::floor(value) || value < static_cast<double>(least) ||
         value > static_cast<double>(most)) {
-      RefuseEdf(path_, std::string(what) + " at byte " + std::to_string(place) +
-                           " is " + std::to_string(value) +
-                           "; a whole number from " + std::to_string(least) +
-                           " to " + std::to_string(most) + " is needed");
+      RefuseEdf(path_, static_cast<int64_t>(place),
+                std::string(what) + " is " + std::to_string(value) +
+                    "; a whole number from " + std::to_string(least) + " to " +
+                    std::to_string(most) + " is needed");
     }
     return static_cast<int64_t>(value);
   }
@@ -94,21 +105,26 @@ int32_t EdfSample(const uint8_t* at, int bytes) {
 }
 
 // One list of a time and texts: +onset[\x15duration]\x14text\x14...text\x14.
-void ParseAnnotationList(std::string_view list, const std::string& where,
+// `byte`: where it begins.
+void ParseAnnotationList(const std::string_view whole, int64_t byte,
                          const std::string& path,
                          std::vector<EdfAnnotation>& found) {
+  std::string_view list = whole;
+  const auto place = [&](std::string_view part) {
+    return byte + (part.data() - whole.data());
+  };
   const auto number = [&](std::string_view text) {
     const auto value = SignedNumber(text);
     if (!value) {
-      RefuseEdf(path, where + ": an annotation's time is \"" +
-                          std::string(text.substr(0, 40)) +
-                          "\"; a number is needed");
+      RefuseEdf(path, place(text),
+                "an annotation's time is \"" + std::string(text.substr(0, 40)) +
+                    "\"; a number is needed");
     }
     return *value;
   };
   const size_t end = list.find('\x14');
   if (end == std::string_view::npos) {
-    RefuseEdf(path, where + ": an annotation's time does not end");
+    RefuseEdf(path, byte, "an annotation's time does not end");
   }
   std::string_view time = list.substr(0, end);
   EdfAnnotation annotation;
@@ -122,7 +138,7 @@ void ParseAnnotationList(std::string_view list, const std::string& where,
   while (!list.empty()) {
     const size_t text_end = list.find('\x14');
     if (text_end == std::string_view::npos) {
-      RefuseEdf(path, where + ": an annotation does not end");
+      RefuseEdf(path, place(list), "an annotation does not end");
     }
     annotation.text = list.substr(0, text_end);
     // Without text it is the data record's own time.
@@ -138,15 +154,14 @@ EdfFile::EdfFile(const std::string& path) : path_(path) { ParseHeader(); }
 void EdfFile::ParseHeader() {
   const RandomAccessFile file(path_);
   if (file.num_bytes() < 256) {
-    RefuseEdf(path_, "has " + std::to_string(file.num_bytes()) +
-                         " bytes; a header of 256 is needed");
+    RefuseEdf(path_, file.num_bytes(), "ends; a header of 256 is needed");
   }
   const std::string head = ReadText(file, 0, 256);
   const bool is_bdf = head.starts_with(
       "\xff"
       "BIOSEMI");
   if (!is_bdf && WithoutBlanks(head.substr(0, 8)) != "0") {
-    RefuseEdf(path_, "does not begin with version 0 or BIOSEMI");
+    RefuseEdf(path_, 0, "does not begin with version 0 or BIOSEMI");
   }
   sample_bytes_ = is_bdf ? 3 : 2;
   EdfFields fields(head, path_);
@@ -160,14 +175,15 @@ void EdfFile::ParseHeader() {
   const int64_t count =
       fields.Whole(4, "the number of signals", 1, kMaxEdfSignals);
   if (kind.starts_with("EDF+D") || kind.starts_with("BDF+D")) {
-    RefuseEdf(path_, "is an interrupted recording (" + kind.substr(0, 5) +
-                         "); EDF, EDF+C, BDF and BDF+C are read");
+    RefuseEdf(path_, kKindByte,
+              "is an interrupted recording (" + kind.substr(0, 5) +
+                  "); EDF, EDF+C, BDF and BDF+C are read");
   }
   if (header_bytes_ != 256 * (count + 1)) {
-    RefuseEdf(path_, "the header's size at byte 184 is " +
-                         std::to_string(header_bytes_) + "; " +
-                         std::to_string(256 * (count + 1)) + " is needed for " +
-                         std::to_string(count) + " signals");
+    RefuseEdf(path_, kHeaderSizeByte,
+              "the header's size is " + std::to_string(header_bytes_) + "; " +
+                  std::to_string(256 * (count + 1)) + " is needed for " +
+                  std::to_string(count) + " signals");
   }
   // With their first 256 bytes, so that places in messages are the file's.
   const std::string all = ReadText(file, 0, header_bytes_);
@@ -191,38 +207,49 @@ void EdfFile::ParseHeader() {
     each.digital_max = told.Whole(8, "a digital maximum", -kMost, kMost);
   }
   told.Text(80 * count);  // filters
-  for (EdfSignal& each : signals) {
+  // The byte of what signal `number` has behind `width` bytes of each.
+  const auto field = [count](int64_t width, int64_t number) {
+    return 256 + width * count + 8 * number;
+  };
+  for (int64_t i = 0; i < count; ++i) {
+    EdfSignal& each = signals[i];
     each.samples_per_record =
         told.Whole(8, "the samples of a data record", 1, kMaxRecordBytes);
     each.byte_offset = record_bytes_;
     record_bytes_ += each.samples_per_record * sample_bytes_;
     if (record_bytes_ > kMaxRecordBytes) {
-      RefuseEdf(path_, "a data record has more than 1 GiB");
+      RefuseEdf(path_, field(kSamplesWidth, i),
+                "a data record has more than 1 GiB");
     }
   }
-  for (EdfSignal& each : signals) {
+  for (int64_t i = 0; i < count; ++i) {
+    const EdfSignal& each = signals[i];
     if (each.label == "EDF Annotations" || each.label == "BDF Annotations") {
       annotation_signals_.push_back(each);
       continue;
     }
-    if (each.digital_max <= each.digital_min ||
-        each.physical_max == each.physical_min) {
-      RefuseEdf(path_, "signal \"" + each.label +
-                           "\" has no range of digital or physical values");
+    if (each.digital_max <= each.digital_min) {
+      RefuseEdf(path_, field(kDigitalWidth, i),
+                "signal \"" + each.label + "\" has no range of digital values");
+    }
+    if (each.physical_max == each.physical_min) {
+      RefuseEdf(
+          path_, field(kPhysicalWidth, i),
+          "signal \"" + each.label + "\" has no range of physical values");
     }
     signals_.push_back(each);
   }
   if (!signals_.empty() && !(record_seconds_ > 0)) {
-    RefuseEdf(path_, "the duration of a data record at byte 244 is " +
-                         std::to_string(record_seconds_) +
-                         "; it must be above 0");
+    RefuseEdf(path_, kDurationByte,
+              "the duration of a data record is " +
+                  std::to_string(record_seconds_) + "; it must be above 0");
   }
   const int64_t available = (file.num_bytes() - header_bytes_) / record_bytes_;
   if (num_records_ > available) {
-    RefuseEdf(path_, "ends at byte " + std::to_string(file.num_bytes()) +
-                         " after " + std::to_string(available) +
-                         " data records; its header tells of " +
-                         std::to_string(num_records_));
+    RefuseEdf(path_, file.num_bytes(),
+              "ends after " + std::to_string(available) +
+                  " data records; its header tells of " +
+                  std::to_string(num_records_));
   }
   if (num_records_ < 0) num_records_ = available;
 }
@@ -239,14 +266,15 @@ int64_t EdfFile::num_samples(int signal) const {
 at::Tensor EdfFile::Digital(int signal, int64_t from, int64_t to) const {
   if (signal < 0 || signal >= static_cast<int>(signals_.size()) || from < 0 ||
       to < from || to > num_samples(signal) || to - from > kMaxEdfSamples) {
-    RefuseEdf(path_,
-              "samples [" + std::to_string(from) + ", " + std::to_string(to) +
-                  ") of signal " + std::to_string(signal) +
-                  " are asked for; it has " + std::to_string(signals_.size()) +
-                  " signals" +
-                  (signal >= 0 && signal < static_cast<int>(signals_.size())
-                       ? ", this one of " + std::to_string(num_samples(signal))
-                       : ""));
+    throw Error(
+        ErrorKind::kBadSpec,
+        "EDF file \"" + path_ + "\": samples [" + std::to_string(from) + ", " +
+            std::to_string(to) + ") of signal " + std::to_string(signal) +
+            " are asked for; it has " + std::to_string(signals_.size()) +
+            " signals" +
+            (signal >= 0 && signal < static_cast<int>(signals_.size())
+                 ? ", this one of " + std::to_string(num_samples(signal))
+                 : ""));
   }
   at::Tensor out = at::empty({to - from}, at::kInt);
   if (to == from) return out;
@@ -290,21 +318,25 @@ std::vector<EdfAnnotation> EdfFile::Annotations() const {
   std::vector<EdfAnnotation> found;
   const RandomAccessFile file(path_);
   for (const EdfSignal& told : annotation_signals_) {
-    const int64_t size = told.samples_per_record * sample_bytes_;
-    if (size > kMaxAnnotationBytes / std::max<int64_t>(num_records_, 1)) {
-      RefuseEdf(path_, "has more than 1 GiB of annotations");
+    if (told.samples_per_record * sample_bytes_ >
+        kMaxAnnotationBytes / std::max<int64_t>(num_records_, 1)) {
+      RefuseEdf(path_, kNumRecordsByte,
+                "its " + std::to_string(num_records_) +
+                    " data records have more than 1 GiB of annotations");
     }
-    for (int64_t record = 0; record < num_records_; ++record) {
-      const std::string where = "data record " + std::to_string(record);
-      const std::string bytes = ReadText(
-          file, header_bytes_ + record * record_bytes_ + told.byte_offset,
-          size);
+  }
+  for (int64_t record = 0; record < num_records_; ++record) {
+    for (const EdfSignal& told : annotation_signals_) {
+      const int64_t first =
+          header_bytes_ + record * record_bytes_ + told.byte_offset;
+      const std::string bytes =
+          ReadText(file, first, told.samples_per_record * sample_bytes_);
       for (size_t begin = 0; begin < bytes.size();) {
         const size_t end = std::min(bytes.find('\0', begin), bytes.size());
         if (end > begin) {
           ParseAnnotationList(
-              std::string_view(bytes).substr(begin, end - begin), where, path_,
-              found);
+              std::string_view(bytes).substr(begin, end - begin),
+              first + static_cast<int64_t>(begin), path_, found);
         }
         begin = end + 1;
       }

@@ -50,7 +50,7 @@ class EdfFile {
   at::Tensor Physical(int signal, int64_t from, int64_t to) const;
   at::Tensor Digital(int signal, int64_t from, int64_t to) const;
   // Of EDF+, in order of the file; empty: plain EDF. Throws Error(kBadSpec)
-  // naming the data record.
+  // naming file and byte.
   std::vector<EdfAnnotation> Annotations() const;
 
  private:

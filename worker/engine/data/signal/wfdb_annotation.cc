@@ -8,6 +8,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/file_bytes.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
@@ -51,9 +52,7 @@ class AnnotationReader {
     return taken;
   }
   [[noreturn]] void Fail(const std::string& problem) const {
-    throw Error(ErrorKind::kBadSpec, "WFDB annotations \"" + path_ +
-                                         "\" at byte " + std::to_string(at_) +
-                                         ": " + problem);
+    RefuseFile("WFDB annotations", path_, at_, problem);
   }
 
  private:

@@ -32,10 +32,9 @@ class HeaderLine {
   HeaderLine(std::string_view text, const std::string& path, size_t number)
       : rest_(text), path_(path), number_(number) {}
 
+  size_t number() const { return number_; }
   [[noreturn]] void Fail(const std::string& problem) const {
-    throw Error(ErrorKind::kBadSpec, "WFDB header \"" + path_ + "\" line " +
-                                         std::to_string(number_) + ": " +
-                                         problem);
+    RefuseWfdbHeader(path_, number_, problem);
   }
 
   // The next word; empty: the line is over.
@@ -189,7 +188,7 @@ bool ParseGain(HeaderLine& line, std::string_view word, WfdbSignal& signal) {
 
 WfdbSignal ParseSignalLine(HeaderLine& line) {
   constexpr int64_t kMost = int64_t{1} << 40;
-  WfdbSignal signal;
+  WfdbSignal signal{.line = line.number()};
   signal.file = Beside(line.Word(), line);
   std::string_view word = line.Word();
   if (word.empty()) line.Fail("has no format");
@@ -224,7 +223,7 @@ WfdbSignal ParseSignalLine(HeaderLine& line) {
 }
 
 WfdbSegment ParseSegmentLine(HeaderLine& line) {
-  WfdbSegment segment;
+  WfdbSegment segment{.line = line.number()};
   segment.name = Beside(line.Word(), line);
   segment.num_frames =
       line.Whole(line.Word(), "the segment's length", 0, kMaxFrames);
@@ -239,16 +238,21 @@ void CheckFiles(const WfdbHeader& header, const std::string& path) {
     if (signal.file == "~" || signal.file != before.file) continue;
     if (signal.format != before.format ||
         signal.byte_offset != before.byte_offset) {
-      throw Error(ErrorKind::kBadSpec,
-                  "WFDB header \"" + path + "\": signals " +
-                      std::to_string(i - 1) + " and " + std::to_string(i) +
-                      " of file \"" + signal.file +
-                      "\" differ in format or byte offset");
+      RefuseWfdbHeader(path, signal.line,
+                       "signals " + std::to_string(i - 1) + " and " +
+                           std::to_string(i) + " of file \"" + signal.file +
+                           "\" differ in format or byte offset");
     }
   }
 }
 
 }  // namespace
+
+void RefuseWfdbHeader(const std::string& path, size_t line,
+                      const std::string& problem) {
+  throw Error(ErrorKind::kBadSpec, "WFDB header \"" + path + "\" line " +
+                                       std::to_string(line) + ": " + problem);
+}
 
 WfdbHeader ParseWfdbHeader(std::string_view text, const std::string& path) {
   WfdbHeader header;
@@ -269,6 +273,7 @@ WfdbHeader ParseWfdbHeader(std::string_view text, const std::string& path) {
     HeaderLine line(row, path, number);
     if (!has_record_line) {
       ParseRecordLine(line, header);
+      header.line = number;
       has_record_line = true;
     } else if (header.is_multi_segment()) {
       if (num_segments == header.segments.size()) {

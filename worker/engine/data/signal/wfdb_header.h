@@ -29,15 +29,18 @@ struct WfdbSignal {
   std::optional<int64_t> checksum = {};  // 16-bit sum of all samples
   int64_t block_size = 0;
   std::string description = {};  // such as the lead's name
+  size_t line = 0;               // of the header, from 1
 };
 
 struct WfdbSegment {
   std::string name = {};  // of a record; "~": a gap
   int64_t num_frames = 0;
+  size_t line = 0;  // of the header, from 1
 };
 
 struct WfdbHeader {
   std::string name = {};
+  size_t line = 0;  // that tells of the record, from 1
   double fs = 250;  // frames per second
   double counter_frequency = 0;
   double base_counter = 0;
@@ -57,6 +60,10 @@ struct WfdbHeader {
     return is_multi_segment() && segments.front().num_frames == 0;
   }
 };
+
+// Throws Error(kBadSpec): WFDB header "`path`" line `line`: `problem`.
+[[noreturn]] void RefuseWfdbHeader(const std::string& path, size_t line,
+                                   const std::string& problem);
 
 // Throws Error(kBadSpec) naming `path` and the line.
 WfdbHeader ParseWfdbHeader(std::string_view text, const std::string& path);

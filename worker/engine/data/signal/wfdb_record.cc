@@ -11,6 +11,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/random_access_file.h"
+#include "worker/engine/data/refuse_file.h"
 #include "worker/engine/data/signal/wfdb_samples.h"
 
 namespace epochd::engine {
@@ -43,7 +44,8 @@ WfdbRecord::WfdbRecord(const std::string& path, ChecksumPolicy checksums,
       header_(ReadWfdbHeader(path_)) {
   if (header_.is_multi_segment()) {
     if (is_segment) {
-      RefuseRecord(path_, "is a segment of a record and has segments itself");
+      RefuseWfdbHeader(path_, header_.line,
+                       "is a segment of a record and has segments itself");
     }
     OpenSegments();
   } else {
@@ -73,13 +75,12 @@ void WfdbRecord::OpenFiles() {
         std::max<int64_t>(file.num_bytes() - signal.byte_offset, 0);
     const int64_t frames = format.SamplesIn(bytes) / group.frame_samples;
     if (header_.num_frames && frames < *header_.num_frames) {
-      RefuseRecord(path_, "file \"" + signal.file + "\" has " +
-                              std::to_string(file.num_bytes()) + " bytes, " +
-                              std::to_string(frames) + " frames of format " +
-                              std::to_string(signal.format) + " from byte " +
-                              std::to_string(signal.byte_offset) +
-                              "; its header tells of " +
-                              std::to_string(*header_.num_frames));
+      RefuseFile(
+          "WFDB file", group.path, static_cast<uint64_t>(file.num_bytes()),
+          "ends after " + std::to_string(frames) + " frames of format " +
+              std::to_string(signal.format) + " from byte " +
+              std::to_string(signal.byte_offset) + "; its header tells of " +
+              std::to_string(*header_.num_frames));
     }
     available = std::min(available, frames);
     groups_.push_back(std::move(group));
@@ -100,56 +101,66 @@ void WfdbRecord::OpenSegments() {
     std::unique_ptr<WfdbRecord> opened(
         new WfdbRecord(path, checksums_, /*is_segment=*/true));
     if (opened->fs() != fs()) {
-      RefuseRecord(path_, "segment \"" + segment.name + "\" has " +
-                              std::to_string(opened->fs()) +
-                              " frames a second, the record " +
-                              std::to_string(fs()));
+      RefuseWfdbHeader(path_, segment.line,
+                       "segment \"" + segment.name + "\" has " +
+                           std::to_string(opened->fs()) +
+                           " frames a second, the record " +
+                           std::to_string(fs()));
     }
     if (i == 0 && header_.has_variable_layout()) {
       layout_ = std::move(opened);
       continue;
     }
     if (opened->num_frames() != segment.num_frames) {
-      RefuseRecord(path_, "segment \"" + segment.name + "\" has " +
-                              std::to_string(opened->num_frames()) +
-                              " frames; the record's header tells of " +
-                              std::to_string(segment.num_frames));
+      RefuseWfdbHeader(path_, segment.line,
+                       "segment \"" + segment.name + "\" has " +
+                           std::to_string(opened->num_frames()) +
+                           " frames; the record's header tells of " +
+                           std::to_string(segment.num_frames));
     }
     num_frames_ += segment.num_frames;
     segments_.back() = std::move(opened);
   }
   if (header_.num_frames && *header_.num_frames != num_frames_) {
-    RefuseRecord(path_, "its segments have " + std::to_string(num_frames_) +
-                            " frames; its header tells of " +
-                            std::to_string(*header_.num_frames));
+    RefuseWfdbHeader(path_, header_.line,
+                     "its segments have " + std::to_string(num_frames_) +
+                         " frames; its header tells of " +
+                         std::to_string(*header_.num_frames));
   }
   const WfdbRecord* first = layout_.get();
   for (const auto& segment : segments_) {
     if (first == nullptr) first = segment.get();
   }
-  if (first == nullptr) RefuseRecord(path_, "has nothing but gaps");
+  if (first == nullptr) {
+    RefuseWfdbHeader(path_, header_.line, "has nothing but gaps");
+  }
   signals_ = &first->signals();
   if (signals_->size() != header_.num_signals) {
-    RefuseRecord(path_, "tells of " + std::to_string(header_.num_signals) +
-                            " signals, its first segment has " +
-                            std::to_string(signals_->size()));
+    RefuseWfdbHeader(path_, header_.line,
+                     "tells of " + std::to_string(header_.num_signals) +
+                         " signals, its first segment has " +
+                         std::to_string(signals_->size()));
   }
-  for (const auto& segment : segments_) {
+  for (size_t number = 0; number < segments_.size(); ++number) {
+    const auto& segment = segments_[number];
     if (segment == nullptr) continue;
+    const size_t line = header_.segments[number].line;
     if (layout_ == nullptr && segment->signals().size() != signals_->size()) {
-      RefuseRecord(path_, "segment \"" + segment->name() + "\" has " +
-                              std::to_string(segment->signals().size()) +
-                              " signals, the first one " +
-                              std::to_string(signals_->size()));
+      RefuseWfdbHeader(path_, line,
+                       "segment \"" + segment->name() + "\" has " +
+                           std::to_string(segment->signals().size()) +
+                           " signals, the first one " +
+                           std::to_string(signals_->size()));
     }
     for (size_t i = 0; i < signals_->size(); ++i) {
       const int place = SignalIn(*segment, static_cast<int>(i));
       if (place >= 0 && segment->signals()[place].samples_per_frame !=
                             signals()[i].samples_per_frame) {
-        RefuseRecord(path_, "segment \"" + segment->name() +
-                                "\" has another number of samples per frame "
-                                "in signal " +
-                                std::to_string(i));
+        RefuseWfdbHeader(path_, line,
+                         "segment \"" + segment->name() +
+                             "\" has another number of samples per frame "
+                             "in signal " +
+                             std::to_string(i));
       }
     }
   }
@@ -249,13 +260,16 @@ void WfdbRecord::CheckSums(const FileGroup& group,
         }
       }
       if (sum != static_cast<uint16_t>(*signal.checksum)) {
-        const std::string problem =
+        const std::string problem = FileProblem(
+            "WFDB file", group.path, static_cast<uint64_t>(signal.byte_offset),
             "signal " + std::to_string(i) + " (\"" + signal.description +
-            "\") in file \"" + signal.file + "\" sums to " +
-            std::to_string(sum) + ", its header tells of " +
-            std::to_string(static_cast<uint16_t>(*signal.checksum));
-        if (checksums_ == ChecksumPolicy::kError) RefuseRecord(path_, problem);
-        TORCH_WARN("WFDB record \"", path_, "\": ", problem);
+                "\") sums to " + std::to_string(sum) +
+                "; its header tells of " +
+                std::to_string(static_cast<uint16_t>(*signal.checksum)));
+        if (checksums_ == ChecksumPolicy::kError) {
+          throw Error(ErrorKind::kBadSpec, problem);
+        }
+        TORCH_WARN(problem);
       }
     }
     offset += signal.samples_per_frame;

@@ -9,22 +9,20 @@
 #include <string>
 #include <utility>
 
-#include "worker/engine/core/error.h"
+#include "worker/engine/data/file_bytes.h"
 #include "worker/engine/data/npy.h"
 #include "worker/engine/data/random_access_file.h"
+#include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
 
 constexpr uint64_t kMaxEntries = 10000;
 constexpr uint64_t kMaxBytes = uint64_t{16} << 30;
-constexpr uint64_t kMaxDeflateRatio = 1100;  // deflate gives at most 1032
-constexpr uint64_t kSuspectBytes = uint64_t{1} << 30;
-constexpr uint64_t kSuspectRatio = 200;
 
-[[noreturn]] void RefuseNpz(const std::string& path,
+[[noreturn]] void RefuseNpz(const std::string& path, uint64_t byte,
                             const std::string& problem) {
-  throw Error(ErrorKind::kBadSpec, "npz file \"" + path + "\": " + problem);
+  RefuseFile("npz file", path, byte, problem);
 }
 
 // The record that ends a zip archive must be whole, which minizip does not ask
@@ -37,17 +35,18 @@ void CheckEnd(const RandomAccessFile& file) {
   const int64_t begin = file.num_bytes() - size;
   file.Read(begin, {reinterpret_cast<uint8_t*>(tail.data()), tail.size()});
   const size_t at = tail.rfind(std::string("PK\5\6", 4));
-  if (at == std::string::npos) RefuseNpz(file.path(), "is no zip archive");
+  if (at == std::string::npos) {
+    RefuseNpz(file.path(), static_cast<uint64_t>(file.num_bytes()),
+              "is no zip archive: its end record is not there");
+  }
   const size_t left = tail.size() - at;
   const auto comment = [&] {
     return static_cast<size_t>(static_cast<uint8_t>(tail[at + 20])) |
            static_cast<size_t>(static_cast<uint8_t>(tail[at + 21])) << 8;
   };
   if (left < kEndBytes || left != kEndBytes + comment()) {
-    RefuseNpz(file.path(),
-              "its directory at byte " +
-                  std::to_string(begin + static_cast<int64_t>(at)) +
-                  " does not end where the file does");
+    RefuseNpz(file.path(), static_cast<uint64_t>(begin) + at,
+              "its directory does not end where the file does");
   }
 }
 
@@ -56,24 +55,30 @@ struct CloseArchive {
 };
 using Archive = std::unique_ptr<void, CloseArchive>;
 
-// The inflated bytes of the entry that `archive` stands at.
+// The inflated bytes of the entry that `archive` stands at. `listed`: the byte
+// of its line in the directory.
 std::string ReadEntry(void* archive, const unz_file_info64& info,
-                      const std::string& path, const std::string& name) {
+                      const std::string& path, const std::string& name,
+                      uint64_t listed) {
   const std::string entry = "entry \"" + name + "\" ";
-  if ((info.flag & 1) != 0) RefuseNpz(path, entry + "is encrypted");
+  if ((info.flag & 1) != 0) RefuseNpz(path, listed, entry + "is encrypted");
   const uint64_t size = info.uncompressed_size;
   const uint64_t packed = info.compressed_size;
-  if (size > kMaxBytes || size / kMaxDeflateRatio > packed ||
-      (size > kSuspectBytes && size / kSuspectRatio > packed)) {
-    RefuseNpz(path, entry + "says that " + std::to_string(packed) +
-                        " bytes inflate to " + std::to_string(size) +
-                        ", more than is accepted");
+  if (size > kMaxBytes ||
+      size > static_cast<uint64_t>(MostInflated(
+                 static_cast<int64_t>(std::min(packed, kMaxBytes))))) {
+    RefuseNpz(path, listed,
+              entry + "says that " + std::to_string(packed) +
+                  " bytes inflate to " + std::to_string(size) +
+                  ", more than is accepted");
   }
   if (unzOpenCurrentFile(archive) != UNZ_OK) {
-    RefuseNpz(path, entry + "cannot be opened (method " +
-                        std::to_string(info.compression_method) +
-                        "; stored and deflated are read)");
+    RefuseNpz(path, listed,
+              entry + "cannot be opened (method " +
+                  std::to_string(info.compression_method) +
+                  "; stored and deflated are read)");
   }
+  const uint64_t begin = unzGetCurrentFileZStreamPos64(archive);
   std::string bytes;
   while (true) {
     // Grows with what really comes, not with what is claimed.
@@ -87,16 +92,18 @@ std::string ReadEntry(void* archive, const unz_file_info64& info,
     bytes.resize(old_size + std::max(got, 0));
     if (got < 0) {
       unzCloseCurrentFile(archive);
-      RefuseNpz(path,
-                entry + "is broken after byte " + std::to_string(old_size));
+      RefuseNpz(
+          path, begin,
+          entry + "is broken after inflated byte " + std::to_string(old_size));
     }
     if (got == 0 || bytes.size() > size) break;
   }
   const bool is_whole = unzCloseCurrentFile(archive) == UNZ_OK;
   if (bytes.size() != size || !is_whole) {
-    RefuseNpz(path, entry + "has " + std::to_string(bytes.size()) +
-                        " bytes that do not match its size " +
-                        std::to_string(size) + " or its checksum");
+    RefuseNpz(path, begin,
+              entry + "has " + std::to_string(bytes.size()) +
+                  " bytes that do not match its size " + std::to_string(size) +
+                  " or its checksum");
   }
   return bytes;
 }
@@ -109,39 +116,45 @@ std::vector<NamedTensor> ReadNpz(const std::string& path) {
   CheckEnd(file);
   const Archive archive(unzOpen64(path.c_str()));
   if (archive == nullptr) {
-    RefuseNpz(path, "is no zip archive");
+    RefuseNpz(path, static_cast<uint64_t>(file.num_bytes()),
+              "is no zip archive");
   }
   unz_global_info64 global{};
   if (unzGetGlobalInfo64(archive.get(), &global) != UNZ_OK ||
       global.number_entry > kMaxEntries) {
-    RefuseNpz(path, "has " + std::to_string(global.number_entry) +
-                        " entries; at most " + std::to_string(kMaxEntries) +
-                        " are accepted");
+    RefuseNpz(path, static_cast<uint64_t>(file.num_bytes()),
+              "has " + std::to_string(global.number_entry) +
+                  " entries; at most " + std::to_string(kMaxEntries) +
+                  " are accepted");
   }
   std::vector<NamedTensor> arrays;
   std::set<std::string> names;
   uint64_t total = 0;
   int state = unzGoToFirstFile(archive.get());
   for (uint64_t i = 0; i < global.number_entry; ++i) {
+    const uint64_t listed = unzGetOffset64(archive.get());
     unz_file_info64 info{};
     char name_bytes[512] = {};
     if (state != UNZ_OK ||
         unzGetCurrentFileInfo64(archive.get(), &info, name_bytes,
                                 sizeof name_bytes - 1, nullptr, 0, nullptr,
                                 0) != UNZ_OK) {
-      RefuseNpz(path, "its directory is broken at entry " + std::to_string(i));
+      RefuseNpz(path, listed,
+                "its directory is broken at entry " + std::to_string(i));
     }
     std::string name = name_bytes;
     if (!name.ends_with(".npy")) {
-      RefuseNpz(path, "entry \"" + name + "\" is no .npy file");
+      RefuseNpz(path, listed, "entry \"" + name + "\" is no .npy file");
     }
     total += std::min<uint64_t>(info.uncompressed_size, kMaxBytes + 1);
-    if (total > kMaxBytes) RefuseNpz(path, "inflates to more than 16 GiB");
-    const std::string bytes = ReadEntry(archive.get(), info, path, name);
+    if (total > kMaxBytes)
+      RefuseNpz(path, listed, "inflates to more than 16 GiB");
+    const std::string bytes =
+        ReadEntry(archive.get(), info, path, name, listed);
     at::Tensor array = ParseNpy(bytes, path + "/" + name);
     name.resize(name.size() - 4);
     if (!names.insert(name).second) {
-      RefuseNpz(path, "entry \"" + name + "\" is there twice");
+      RefuseNpz(path, listed, "entry \"" + name + "\" is there twice");
     }
     arrays.push_back({std::move(name), std::move(array)});
     state = unzGoToNextFile(archive.get());

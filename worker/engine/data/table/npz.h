@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // NumPy's .npz archives: a zip file of .npy files, stored or deflated. Hostile
-// archives are bounded: 10,000 entries, no entry that claims more than deflate
-// can give, 16 GiB in all, 1 GiB at more than 200 times its packed size.
+// archives are bounded: 10,000 entries, 16 GiB in all, and no entry that claims
+// more than MostInflated() of file_bytes.h.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 namespace epochd::engine {
 
 // Arrays in the order of the archive, named without `.npy`. Throws
-// Error(kBadSpec) naming file, entry and, within an entry, the byte.
+// Error(kBadSpec) naming file, byte and entry; within an array its own byte.
 std::vector<NamedTensor> ReadNpz(const std::string& path);
 
 }  // namespace epochd::engine

@@ -73,25 +73,27 @@ TEST_F(EdfFiles, RefusesNamingFileByteAndField) {
     const char* bytes;
     const char* problem;
   } kCases[] = {
-      {0, "1       ", "does not begin with version 0 or BIOSEMI"},
-      {184, "123     ", "the header's size at byte 184"},
-      {184, "768     ", "1024 is needed for 3 signals"},
-      {192, "EDF+D", "is an interrupted recording (EDF+D)"},
-      {236, "99      ", "after 4 data records; its header tells of 99"},
-      {236, "x       ", "the number of data records at byte 236 is \"x\""},
-      {244, "0       ", "the duration of a data record at byte 244"},
-      {252, "0   ", "the number of signals at byte 252"},
-      {252, "9999", "the number of signals at byte 252"},
-      {256 + 3 * 104, "nan     ", "a physical minimum at byte 568 is \"nan\""},
-      {256 + 3 * 128, "5       ", "has no range of digital"},
-      {256 + 3 * 216, "0       ", "the samples of a data record at byte 904"},
-      {256 + 3 * 216, "99999999", "ends at byte 1680 after 0 data records"},
+      {0, "1       ", "byte 0: does not begin with version 0 or BIOSEMI"},
+      {184, "123     ", "byte 184: the header's size is 123"},
+      {184, "768     ",
+       "byte 184: the header's size is 768; 1024 is needed for 3 signals"},
+      {192, "EDF+D", "byte 192: is an interrupted recording (EDF+D)"},
+      {236, "99      ", ": ends after 4 data records; its header tells of 99"},
+      {236, "x       ", "byte 236: the number of data records is \"x\""},
+      {244, "0       ", "byte 244: the duration of a data record"},
+      {252, "0   ", "byte 252: the number of signals"},
+      {252, "9999", "byte 252: the number of signals"},
+      {256 + 3 * 104, "nan     ", "byte 568: a physical minimum is \"nan\""},
+      {256 + 3 * 128, "5       ",
+       "byte 616: signal \"I\" has no range of digital"},
+      {256 + 3 * 216, "0       ", "byte 904: the samples of a data record"},
+      {256 + 3 * 216, "99999999", "byte 1680: ends after 0 data records"},
   };
   for (const auto& each : kCases) {
     SCOPED_TRACE(each.problem);
     const std::string path = Changed(each.place, each.bytes);
     // A range needs both ends to be the same.
-    if (std::string(each.problem).starts_with("has no range")) {
+    if (std::string(each.problem).starts_with("byte 616")) {
       std::string all = Bytes(path);
       all.replace(256 + 3 * 120, 8, "5       ");
       Write("changed.edf", all);
@@ -104,11 +106,11 @@ TEST_F(EdfFiles, RefusesNamingFileByteAndField) {
 
 TEST_F(EdfFiles, EveryTruncationIsRefused) {
   const std::string all = Bytes(Recorded("plus.edf"));
-  for (size_t size :
-       {size_t{0}, size_t{100}, size_t{256}, size_t{1000}, all.size() - 1}) {
-    SCOPED_TRACE(size);
+  for (size_t size = 0; size < all.size(); ++size) {
     const std::string path = Write("short.edf", all.substr(0, size));
-    EXPECT_THAT(ErrorOf([&] { EdfFile file(path); }), HasSubstr("short.edf"));
+    EXPECT_THAT(ErrorOf([&] { EdfFile file(path); }),
+                HasSubstr("short.edf\": byte " + std::to_string(size) + ": "))
+        << size;
   }
 }
 
@@ -116,7 +118,7 @@ TEST_F(EdfFiles, AnUntoldLengthFollowsFromTheFile) {
   EXPECT_EQ(EdfFile(Changed(236, "-1      ")).num_samples(0), 80);
 }
 
-TEST_F(EdfFiles, BrokenAnnotationsNameTheRecord) {
+TEST_F(EdfFiles, BrokenAnnotationsNameTheByte) {
   const EdfFile whole(Recorded("plus.edf"));
   std::string all = Bytes(Recorded("plus.edf"));
   const size_t place = all.find("+1.25");
@@ -124,7 +126,8 @@ TEST_F(EdfFiles, BrokenAnnotationsNameTheRecord) {
   all[place + 1] = 'x';
   const EdfFile broken(Write("broken.edf", all));
   EXPECT_THAT(ErrorOf([&] { broken.Annotations(); }),
-              HasSubstr("an annotation's time is \"+x.25"));
+              HasSubstr("broken.edf\": byte " + std::to_string(place) +
+                        ": an annotation's time is \"+x.25"));
 }
 
 TEST_F(EdfFiles, WindowsBeyondTheEndAreRefused) {

@@ -72,7 +72,7 @@ TEST(WfdbAnnotations, RefusesWhatEndsEarlyNamingTheByte) {
     SCOPED_TRACE(size);
     const std::string error =
         ErrorOf([&] { ParseWfdbAnnotations(whole.substr(0, size), "x.atr"); });
-    EXPECT_THAT(error, HasSubstr("\"x.atr\" at byte "));
+    EXPECT_THAT(error, HasSubstr("\"x.atr\": byte "));
     EXPECT_THAT(error, HasSubstr("ends"));
   }
 }

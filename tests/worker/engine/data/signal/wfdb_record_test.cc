@@ -129,10 +129,26 @@ TEST_F(WfdbRecordFiles, AWrongChecksumIsAnErrorWhereItIsAskedFor) {
   Write("a.dat", std::string("\x01\0\x02\0", 4));
   const std::string path = Write("a.hea", "a 1 100 2\na.dat 16 1 16 0 1 4\n");
   const WfdbRecord strict(path, ChecksumPolicy::kError);
-  EXPECT_THAT(ErrorOf([&] { strict.Physical(0, 2, {0}); }),
-              HasSubstr("sums to 3, its header tells of 4"));
+  EXPECT_THAT(
+      ErrorOf([&] { strict.Physical(0, 2, {0}); }),
+      HasSubstr("a.dat\": byte 0: signal 0 (\"\") sums to 3; its header "
+                "tells of 4"));
   // A part has no checksum.
   EXPECT_EQ(strict.Physical(1, 2, {0}).item<float>(), 2);
+  // Told, and read all the same, where a warning is enough.
+  struct Heard : c10::WarningHandler {
+    void process(const c10::Warning& warning) override {
+      messages.push_back(warning.msg());
+    }
+    std::vector<std::string> messages;
+  } heard;
+  {
+    const c10::WarningUtils::WarningHandlerGuard guard(&heard);
+    const WfdbRecord warns(path, ChecksumPolicy::kWarn);
+    EXPECT_EQ(warns.Physical(0, 2, {0})[0][1].item<float>(), 2);
+  }
+  ASSERT_EQ(heard.messages.size(), 1);
+  EXPECT_THAT(heard.messages[0], HasSubstr("a.dat\": byte 0: signal 0"));
   const WfdbRecord lax(path, ChecksumPolicy::kIgnore);
   EXPECT_EQ(lax.Physical(0, 2, {0})[0][1].item<float>(), 2);
 }
@@ -140,9 +156,10 @@ TEST_F(WfdbRecordFiles, AWrongChecksumIsAnErrorWhereItIsAskedFor) {
 TEST_F(WfdbRecordFiles, ATruncatedFileIsRefusedWhenTheRecordIsOpened) {
   Write("a.dat", "\x01\x02\x03");
   const std::string path = Write("a.hea", "a 2 100 1\na.dat 16\na.dat 16\n");
-  EXPECT_THAT(ErrorOf([&] { WfdbRecord record(path); }),
-              HasSubstr("file \"a.dat\" has 3 bytes, 0 frames of format 16 "
-                        "from byte 0; its header tells of 1"));
+  EXPECT_THAT(
+      ErrorOf([&] { WfdbRecord record(path); }),
+      HasSubstr("a.dat\": byte 3: ends after 0 frames of format 16 from "
+                "byte 0; its header tells of 1"));
 }
 
 TEST_F(WfdbRecordFiles, AFileThatShrankLaterIsRefusedByNameAndByte) {
@@ -151,7 +168,7 @@ TEST_F(WfdbRecordFiles, AFileThatShrankLaterIsRefusedByNameAndByte) {
   std::filesystem::resize_file(data, 4);
   const std::string error = ErrorOf([&] { record.Physical(1, 3, {0}); });
   EXPECT_THAT(error, HasSubstr("a.dat"));
-  EXPECT_THAT(error, HasSubstr("ends at byte 4; 2 bytes more are needed"));
+  EXPECT_THAT(error, HasSubstr("byte 4: ends; 2 bytes more are needed"));
 }
 
 TEST_F(WfdbRecordFiles, WhatIsMissingOrNoFileIsNamed) {
@@ -172,12 +189,14 @@ TEST_F(WfdbRecordFiles, SegmentsMustFit) {
     const char* header;
     const char* problem;
   } kCases[] = {
-      {"r/1 1 100 2\nr 2\n", "has segments itself"},
-      {"r/1 1 100 3\ns 3\n", "has 2 frames; the record's header tells of 3"},
-      {"r/1 1 100 5\ns 2\n", "its segments have 2 frames"},
-      {"r/1 1 100\nt 2\n", "frames a second"},
-      {"r/1 2 100 2\ns 2\n", "its first segment has 1"},
-      {"r/1 1 100 2\n~ 2\n", "nothing but gaps"},
+      {"r/1 1 100 2\nr 2\n", "r.hea\" line 1: is a segment of a record and"},
+      {"r/1 1 100 3\ns 3\n",
+       "r.hea\" line 2: segment \"s\" has 2 frames; the record's header tells "
+       "of 3"},
+      {"r/1 1 100 5\ns 2\n", "r.hea\" line 1: its segments have 2 frames"},
+      {"#\nr/1 1 100\nt 2\n", "r.hea\" line 3: segment \"t\" has 200"},
+      {"r/1 2 100 2\ns 2\n", "line 1: tells of 2 signals, its first segment"},
+      {"r/1 1 100 2\n~ 2\n", "line 1: has nothing but gaps"},
       {"r/1 1 100 2\nnone 2\n", "none.hea"},
   };
   for (const auto& each : kCases) {

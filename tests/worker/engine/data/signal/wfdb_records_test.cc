@@ -242,7 +242,7 @@ TEST_F(WfdbRecordsTest, AnUnreadableSampleNamesIndexAndFile) {
   EXPECT_EQ(dataset->Get(0, {}).At("input")[0][1].item<float>(), 1);
   const std::string error = ErrorOf([&] { dataset->Get(1, {}); });
   EXPECT_THAT(error, HasSubstr("sample 1 (frames [10, 20) of"));
-  EXPECT_THAT(error, HasSubstr("a.dat\": ends at byte 50"));
+  EXPECT_THAT(error, HasSubstr("a.dat\": byte 50: ends"));
 }
 
 TEST_F(WfdbRecordsTest, RecordsThatCannotBeOpenedAreLeftOutAndTold) {
