@@ -3,8 +3,8 @@
 """Trains against a real MLflow tracking server and compares what arrived.
 
 Part of ctest where CMake finds a program `mlflow`, or is told of one by
--DEPOCHD_MLFLOW=VENV/bin/mlflow: from PyPI, 3.1.4 with SQLAlchemy 2.0 was used.
-By hand, from the project's root:
+-DEPOCHD_MLFLOW=VENV/bin/mlflow; mlflow 3.1.4 with SQLAlchemy 2.0 was used (2.1
+is too new for it). By hand, from the project's root:
 
     python tests/e2e/mlflow_check.py --mlflow VENV/bin/mlflow \
         --trainer build/release/bin/epochd-trainer
@@ -54,6 +54,9 @@ class Server:
         wait_for(self.answers, 'an MLflow server', 180)
 
     def answers(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f'{self.process.args[0]} server: ended with '
+                                 f'{self.process.returncode}')
         try:
             urllib.request.urlopen(self.uri + '/health', timeout=2).read()
         except OSError:
