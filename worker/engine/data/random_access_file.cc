@@ -2,7 +2,6 @@
 #include "worker/engine/data/random_access_file.h"
 
 #include <fcntl.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,13 +12,14 @@
 #include <thread>
 #include <vector>
 
+#include "worker/engine/core/allocator.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/refuse_file.h"
 
 namespace epochd::engine {
 namespace {
 
-constexpr size_t kHugePage = 2 << 20;
+constexpr size_t kLeastHuge = 4 << 20;
 constexpr size_t kBytesPerThread = 16 << 20;
 constexpr size_t kMaxThreads = 4;
 
@@ -74,15 +74,8 @@ void RandomAccessFile::Read(int64_t offset, std::span<uint8_t> out) const {
 }
 
 void RandomAccessFile::ReadBulk(int64_t offset, std::span<uint8_t> out) const {
-  if (out.size() >= 2 * kHugePage) {
-    // Faults in fresh pages cost as much as the copy does. Advice only.
-    const auto begin = reinterpret_cast<uintptr_t>(out.data());
-    const uintptr_t first = (begin + kHugePage - 1) / kHugePage * kHugePage;
-    const uintptr_t last = (begin + out.size()) / kHugePage * kHugePage;
-    if (first < last) {
-      madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
-    }
-  }
+  // Faults in fresh pages cost as much as the copy does.
+  if (out.size() >= kLeastHuge) AdviseHugePages(out.data(), out.size());
   const size_t cores = std::max(1u, std::thread::hardware_concurrency());
   const size_t parts = std::clamp<size_t>(out.size() / kBytesPerThread, 1,
                                           std::min(cores, kMaxThreads));
