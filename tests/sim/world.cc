@@ -145,6 +145,8 @@ void World::StartCoordinator() {
   control::Options options;
   options.random = [this] { return dice_.Bits(); };
   options.tail_events = 1 + dice_.Below(20);
+  // The wall clock jumps by more than a month altogether.
+  options.finished_job_ttl = absl::InfiniteDuration();
   core_ = std::make_unique<Core>(std::move(options), clock_, store_);
   ASSERT_TRUE(core_->Load().ok());
   core_next_ = now();
@@ -197,7 +199,7 @@ void World::AddNode(int number) {
   outbox.process_began = [this, index](job::AttemptId attempt) {
     OnProcessBegan(*nodes_[index], attempt);
   };
-  silences_[name].heard = now();
+  heard_[name] = now();
   nodes_.push_back(
       std::make_unique<Node>(name, num_cpus, dice_, std::move(outbox)));
   struct Ticker {
@@ -238,9 +240,9 @@ void World::OnRegistration(Node& node,
 void World::OnBeat(Node& node, const control::Heartbeat& heartbeat,
                    fleet::SteadyTime sent) {
   const std::string incarnation = heartbeat.incarnation.text();
-  Silence& silence = silences_[node.name()];
-  silence.longest = std::max(silence.longest, now() - silence.heard);
-  silence.heard = now();
+  fleet::SteadyTime& heard = heard_[node.name()];
+  silences_[node.name()].push_back({now(), now() - heard});
+  heard = now();
   core_->SendHeartbeat(
       heartbeat, now(),
       [this, &node, incarnation, sent](
@@ -271,6 +273,7 @@ void World::OnLines(Node& node, const control::EventLines& lines) {
 }
 
 void World::OnProcessBegan(const Node& node, const job::AttemptId& attempt) {
+  began_.emplace(attempt, now());
   Say(node.name() + " begins " + attempt.ResourceName());
   // I4: no process of another attempt of this job is alive anywhere, nor one of
   // this attempt that no agent knows of.
@@ -339,14 +342,14 @@ void World::Nemesis() {
   switch (dice_.Below(8)) {
     case 7:
       Say(node.name() + " loses its work folder");
-      silences_[node.name()].longest = absl::InfiniteDuration();
+      silences_[node.name()].push_back({now(), absl::InfiniteDuration()});
       return node.LoseFolder(now());
     case 0:
       Say("kill agent of " + node.name());
       return node.KillAgent(now());
     case 1:
       Say("reboot " + node.name());
-      silences_[node.name()].longest = absl::InfiniteDuration();
+      silences_[node.name()].push_back({now(), absl::InfiniteDuration()});
       return node.Reboot(now());
     case 2: {
       const std::string name = node.name();
@@ -481,8 +484,15 @@ void World::CheckJournal(const job::Job& job) {
   if (job.state == JobState::kSucceeded) {
     // All lines of the attempt came before its end, unless the worker that has
     // them was lost after it had told that training was done.
-    const auto& worker = job.attempts.back().ranks[0].worker.name();
-    if (silences_[worker].longest < job.spec->restart.worker_lost_after) {
+    const job::Attempt& last = job.attempts.back();
+    const auto began = began_.at({job.id, last.number});
+    bool heard = true;
+    for (const Silence& silence : silences_[last.ranks[0].worker.name()]) {
+      heard &= silence.end < began ||
+               silence.length < job.spec->restart.worker_lost_after;
+    }
+    ++num_succeeded_;
+    if (heard) {
       ASSERT_EQ(epoch, 3);
       ++num_whole_;
     }

@@ -28,7 +28,9 @@ class World {
 
   // Everything that was committed, as one number.
   uint64_t Trace() const;
-  // Jobs that succeeded with every line in the journal.
+  int num_succeeded() const { return num_succeeded_; }
+  // Those of them that had to, and did, leave every line in the journal: their
+  // worker was heard all the while.
   int num_whole() const { return num_whole_; }
 
  private:
@@ -97,13 +99,17 @@ class World {
   bool chaos_ = true;
 
   std::vector<Request> requests_;
-  // How long the coordinator heard nothing of a node, at the longest; a reboot
-  // loses what was not handed in just as well.
+  // When the coordinator heard a node again, and after how long; a reboot or a
+  // lost folder loses what was not handed in just as well.
   struct Silence {
-    fleet::SteadyTime heard;
-    absl::Duration longest = absl::ZeroDuration();
+    fleet::SteadyTime end;
+    absl::Duration length;
   };
-  std::map<std::string, Silence> silences_;
+  std::map<std::string, std::vector<Silence>> silences_;
+  std::map<std::string, fleet::SteadyTime> heard_;
+  // When the first process of each attempt began.
+  std::map<job::AttemptId, fleet::SteadyTime> began_;
+  int num_succeeded_ = 0;
   int num_whole_ = 0;
   // What a client that watches each job saw last.
   std::map<job::JobId, int64_t> cursors_;
