@@ -29,55 +29,16 @@ FILE = pathlib.Path(__file__).resolve().parent / "hook_traces.json"
 
 def srforge_traces():
     import torch
-    from srforge.data import Entry
-    from srforge.metrics import Metric
-    from srforge.metrics.adversarial import (GANDiscriminatorLoss,
-                                             GANGeneratorLoss)
-    from srforge.models import GANModel, Model
     from srforge.training.hooks import StepRatio
-    from srforge.training.runners import (BenchmarkRunner, GANTrainingRunner,
+    from srforge.training.runners import (BenchmarkRunner,
                                           TrainingEpochRunner,
                                           ValidationEpochRunner)
     from srforge.training.trainers import PyTorchTrainer
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from srforge_models import (Loader, SquaredError, gan, linear,
+                                random_batches)
 
-    class Loader(DataLoader):
-        def __init__(self, sizes):
-            total = sum(sizes)
-            super().__init__(TensorDataset(torch.zeros(total)),
-                             batch_size=max(sizes))
-            object.__setattr__(self, "batches", [
-                Entry(x=torch.randn(n, 3), y=torch.randn(n, 3)) for n in sizes
-            ])
-
-        def __iter__(self):
-            return iter(self.batches)
-
-    class Net(Model):
-        def __init__(self, width=3, **kwargs):
-            super().__init__(**kwargs)
-            self.layer = nn.Linear(3, width)
-
-        def forward(self, x):
-            return self.layer(x)
-
-    class Judge(Model):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.layer = nn.Linear(3, 1)
-
-        def forward(self, z):
-            return self.layer(z)
-
-    class SquaredError(Metric):
-        @property
-        def best_min(self):
-            return True
-
-        def calculate_score(self, p: torch.Tensor,
-                            y: torch.Tensor) -> torch.Tensor:
-            return ((p - y)**2).mean(1)
+    def batches(*sizes):
+        return Loader(random_batches(sizes))
 
     def watch(owner, name, events):
         for point in owner._hookpoint_names:
@@ -89,7 +50,7 @@ def srforge_traces():
 
     def train(accumulation, epochs):
         torch.manual_seed(0)
-        net = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+        net = linear(3)
         training = TrainingEpochRunner(
             torch.optim.SGD(net.parameters(), lr=.1),
             gradient_accumulation_steps=accumulation, detect_anomaly=False)
@@ -103,41 +64,30 @@ def srforge_traces():
         watch(validation, "val", events)
         out, sys.stdout = sys.stdout, open(os.devnull, "w")
         try:
-            trainer.train(epochs, Loader((4, 4, 2)), Loader((3,)))
+            trainer.train(epochs, batches(4, 4, 2), batches(3))
         finally:
             sys.stdout = out
         return events
 
-    def gan(ratio):
+    def train_gan(ratio):
         torch.manual_seed(0)
-        generator = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
-        judge = Judge()
-        model = GANModel(generator, judge).set_io(
-            {"inputs": {"real_field": "y", "fake_field": "p"}})
-        d_loss = GANDiscriminatorLoss().set_io({
-            "inputs": {"real_score": "real_score_d",
-                       "fake_score": "fake_score_d"}})
-        g_loss = GANGeneratorLoss(weight=1.0).set_io(
-            {"inputs": {"fake_score": "fake_score_g"}})
-        runner = GANTrainingRunner(
-            torch.optim.SGD(generator.parameters(), lr=.01),
-            torch.optim.SGD(judge.parameters(), lr=.01), d_loss, g_loss,
-            hooks=[StepRatio(ratio)])
+        model, runner = gan([StepRatio(ratio)])
         events = []
         watch(runner, "train", events)
-        runner.run_epoch(model, Loader((4, 4, 4)), 0, criterion=SquaredError())
+        runner.run_epoch(model, batches(4, 4, 4), 0, criterion=SquaredError())
         return events
 
     def benchmark():
-        net = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+        net = linear(3)
         runner = BenchmarkRunner()
         events = []
         watch(runner, "benchmark", events)
-        runner.run_epoch(net, Loader((3, 3)), 0)
+        runner.run_epoch(net, batches(3, 3), 0)
         return events
 
     return {"srforge": train(1, 2), "srforge_accumulation_2": train(2, 1),
-            "srforge_gan": gan(1.0), "srforge_gan_ratio_2": gan(2.0),
+            "srforge_gan": train_gan(1.0),
+            "srforge_gan_ratio_2": train_gan(2.0),
             "srforge_benchmark": benchmark()}
 
 

@@ -34,19 +34,15 @@ from mmengine.logging import MessageHub  # noqa: E402
 from mmengine.optim import AmpOptimWrapper, OptimWrapper  # noqa: E402
 from mmengine.optim.optimizer import amp_optimizer_wrapper  # noqa: E402
 from srforge.data import Entry  # noqa: E402
-from srforge.metrics import Metric  # noqa: E402
-from srforge.metrics.adversarial import (GANDiscriminatorLoss,  # noqa: E402
-                                         GANGeneratorLoss)
-from srforge.models import GANModel, Model  # noqa: E402
 from srforge.training.hooks import (DWarmup, GradientClip,  # noqa: E402
                                     StepRatio)
-from srforge.training.runners import (GANTrainingRunner,  # noqa: E402
-                                      TrainingEpochRunner)
+from srforge.training.runners import TrainingEpochRunner  # noqa: E402
 from torch import nn  # noqa: E402
-from torch.utils.data import DataLoader, TensorDataset  # noqa: E402
 
 from fill import fill  # noqa: E402
 from recording import digits  # noqa: E402
+from srforge_models import (Loader, SquaredError, gan,  # noqa: E402
+                            linear, random_batches)
 
 FOLDER = pathlib.Path(__file__).parent
 SIZES = (4, 4, 3, 4, 2, 4, 1)
@@ -59,62 +55,9 @@ SCALER = {"init_scale": 1024.0, "growth_interval": 3}
 OVERFLOWING = 2
 
 
-class Loader(DataLoader):
-    """Gives these batches, but has the length that runners ask for."""
-
-    def __init__(self, batches):
-        super().__init__(TensorDataset(torch.zeros(len(batches))))
-        object.__setattr__(self, "batches", batches)
-
-    def __iter__(self):
-        return iter(self.batches)
-
-
-class Linear(Model):
-    def __init__(self, width=1, **kwargs):
-        super().__init__(**kwargs)
-        self.layer = nn.Linear(3, width, bias=False)
-        with torch.no_grad():
-            self.layer.weight.copy_(fill((width, 3), 0))
-
-    def forward(self, x):
-        return self.layer(x)
-
-
-class Judge(Model):
-    def __init__(self, **kwargs):
-        super().__init__(**kwargs)
-        self.layer = nn.Linear(3, 1)
-
-    def forward(self, z):
-        return self.layer(z)
-
-
-class SquaredError(Metric):
-    @property
-    def best_min(self):
-        return True
-
-    def calculate_score(self, p: torch.Tensor,
-                        y: torch.Tensor) -> torch.Tensor:
-        return ((p - y)**2).mean(1)
-
-
 def gan_steps(hooks):
     torch.manual_seed(0)
-    generator = Linear(3).set_io({"inputs": {"x": "x"}, "outputs": "p"})
-    judge = Judge()
-    model = GANModel(generator, judge).set_io(
-        {"inputs": {"real_field": "y", "fake_field": "p"}})
-    d_loss = GANDiscriminatorLoss().set_io({
-        "inputs": {"real_score": "real_score_d",
-                   "fake_score": "fake_score_d"}})
-    g_loss = GANGeneratorLoss(weight=1.0).set_io(
-        {"inputs": {"fake_score": "fake_score_g"}})
-    runner = GANTrainingRunner(
-        torch.optim.SGD(generator.parameters(), lr=.01),
-        torch.optim.SGD(judge.parameters(), lr=.01), d_loss, g_loss,
-        hooks=hooks)
+    model, runner = gan(hooks)
     seen = []
 
     def after(context):
@@ -122,8 +65,7 @@ def gan_steps(hooks):
                     ("G" if context.run_g else ""))
 
     runner.on_post_step.register(after)
-    batches = [Entry(x=torch.randn(2, 3), y=torch.randn(2, 3))
-               for _ in range(GAN_BATCHES)]
+    batches = random_batches([2] * GAN_BATCHES)
     for epoch in range(EPOCHS):
         runner.run_epoch(model, Loader(batches), epoch,
                          criterion=SquaredError())
@@ -152,7 +94,7 @@ def sgd(parameters):
 
 def srforge_weights(accumulation, clip=None):
     """Weights, and scales, after each batch."""
-    net = Linear().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+    net = linear()
     runner = TrainingEpochRunner(
         sgd(net.parameters()), gradient_accumulation_steps=accumulation,
         detect_anomaly=False, check_losses="off",

@@ -250,30 +250,13 @@ def keep_srforge(case):
     import torch
     from srforge.data import Entry
     from srforge.metrics import Metric
-    from srforge.models import Model
     from srforge.training.hooks import PyTorchModelSaver
     from srforge.training.runners import (TrainingEpochRunner,
                                           ValidationEpochRunner)
     from srforge.training.trainers import PyTorchTrainer
-    from torch import nn
-    from torch.utils.data import DataLoader, TensorDataset
+    from srforge_models import Loader, linear
 
     scores = iter(case["scores"])
-
-    class Loader(DataLoader):
-        def __init__(self):
-            super().__init__(TensorDataset(torch.zeros(1)))
-
-        def __iter__(self):
-            return iter([Entry(x=torch.ones(1, 1), y=torch.ones(1, 1))])
-
-    class Net(Model):
-        def __init__(self, **kwargs):
-            super().__init__(**kwargs)
-            self.layer = nn.Linear(1, 1)
-
-        def forward(self, x):
-            return self.layer(x)
 
     class Scripted(Metric):
         @property
@@ -289,14 +272,15 @@ def keep_srforge(case):
 
     learning = Scripted()
     learning.training_ = True
-    net = Net().set_io({"inputs": {"x": "x"}, "outputs": "p"})
+    net = linear()
+    batches = Loader([Entry(x=torch.ones(1, 3), y=torch.ones(1, 1))])
     folder = tempfile.mkdtemp()
     PyTorchTrainer(
         net, TrainingEpochRunner(torch.optim.SGD(net.parameters(), lr=.1),
                                  detect_anomaly=False),
         ValidationEpochRunner(), learning, Scripted(),
         hooks=[PyTorchModelSaver()], output_directory=folder).train(
-            len(case["scores"]), Loader(), Loader())
+            len(case["scores"]), batches, batches)
     saved = {name: torch.load(f"{folder}/checkpoint_{name}.pth",
                               weights_only=False)["epoch"] + 1
              for name in ("last", "best")}
