@@ -188,6 +188,12 @@ std::vector<schedule::Offer> Core::Offers() const {
         state == fleet::WorkerState::kQuarantined) {
       offer.not_ready = MessageOf(worker->id);
     }
+    if (state == fleet::WorkerState::kQuarantined) {
+      offer.rests_until = absl::FormatTime(
+          "%H:%M:%S UTC",
+          clock_.Wall() + (*quarantine_.EndOf(worker->id, now_) - now_),
+          absl::UTCTimeZone());
+    }
     offer.present = offer.connected && !worker->draining &&
                     !fleet_.IsStopping(worker->id) && offer.not_ready.empty();
     offers.push_back(std::move(offer));

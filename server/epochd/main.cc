@@ -150,6 +150,7 @@ int Run(const Options& options, program::StopSignal& stop) {
   };
   control_options.finished_job_ttl = options.finished_job_ttl;
   control_options.max_finished_jobs = options.max_finished_jobs;
+  control_options.quarantine = options.quarantine;
   // Made after the controller that it asks, used only once that runs.
   std::optional<events::Sweeper> sweeper;
   control_options.on_removed = [&sweeper](const std::vector<job::JobId>& jobs) {

@@ -13,6 +13,33 @@ namespace epochd::server {
 namespace {
 
 constexpr absl::Duration kLeastTtl = absl::Minutes(5);
+constexpr absl::Duration kLeastQuarantine = absl::Seconds(1);
+
+absl::Status CheckQuarantine(const Settings& settings,
+                             fleet::Quarantine::Options& quarantine) {
+  quarantine.failures = settings.quarantine_after;
+  if (quarantine.failures < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("quarantine-after: '", settings.quarantine_after,
+                     "' is negative, 0 (never) and more is accepted"));
+  }
+  const auto parse = [](const char* flag, const std::string& text,
+                        absl::Duration least, absl::Duration& value) {
+    // Infinite would need somebody to end it.
+    if (absl::ParseDuration(text, &value) && value >= least &&
+        value < absl::InfiniteDuration()) {
+      return absl::OkStatus();
+    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, ": '", text, "' is no time for a quarantine, ",
+                     absl::FormatDuration(least), " and more is accepted"));
+  };
+  absl::Status status = parse("quarantine-for", settings.quarantine_for,
+                              kLeastQuarantine, quarantine.first);
+  if (!status.ok()) return status;
+  return parse("quarantine-at-most", settings.quarantine_at_most,
+               quarantine.first, quarantine.longest);
+}
 
 // The build and the packages install it as share/epochd/catalogue.json beside
 // the folder of the binaries.
@@ -71,6 +98,14 @@ std::optional<int> ParseSettings(int argc, const char* const* argv,
   flags.Add("max-finished-jobs", settings.max_finished_jobs,
             "finished jobs that are kept at most; those that finished first go "
             "first, none within 5m of its end");
+  flags.Add("quarantine-after", settings.quarantine_after,
+            "attempts in a row, of at least 2 jobs, that fail on a worker for "
+            "reasons of a machine before it gets no new work for a while; 0: "
+            "never");
+  flags.Add("quarantine-for", settings.quarantine_for,
+            "how long that is the first time; each further failure doubles it");
+  flags.Add("quarantine-at-most", settings.quarantine_at_most,
+            "how long it is in the end");
   flags.AddLogging(settings.logging);
   return flags.Parse(argc, argv);
 }
@@ -100,6 +135,8 @@ absl::StatusOr<Options> CheckSettings(const Settings& settings) {
         "' is no time to keep a job, 5m and more, such as 720h, or inf is "
         "accepted"));
   }
+  absl::Status quarantine = CheckQuarantine(settings, options.quarantine);
+  if (!quarantine.ok()) return quarantine;
   if (!options.tls.ca.empty() && !options.tls.HasIdentity()) {
     return absl::InvalidArgumentError(
         "tls-client-ca: needs --tls-cert and --tls-key");

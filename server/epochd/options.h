@@ -12,6 +12,7 @@
 #include "net/address.h"
 #include "net/tls.h"
 #include "program/logging.h"
+#include "server/fleet/quarantine.h"
 
 namespace epochd::server {
 
@@ -29,6 +30,9 @@ struct Settings {
   std::string catalogue;
   std::string finished_job_ttl = "720h";
   int64_t max_finished_jobs = 100000;
+  int32_t quarantine_after = 3;
+  std::string quarantine_for = "1m";
+  std::string quarantine_at_most = "1h";
   program::LoggingOptions logging;
 };
 
@@ -47,6 +51,7 @@ struct Options {
   // As in control::Options.
   absl::Duration finished_job_ttl;
   int64_t max_finished_jobs = 0;
+  fleet::Quarantine::Options quarantine;
 };
 
 // Returns the exit code when the program should end now.

@@ -14,7 +14,8 @@ bool Quarantine::Failed(const job::WorkerId& worker, job::JobId job,
   }
   // Attempts that began before it may still fail in it: that is no news.
   if (entry.end && now < *entry.end) return false;
-  const bool is_bad = entry.num_failures >= options_.failures &&
+  const bool is_bad = options_.failures > 0 &&
+                      entry.num_failures >= options_.failures &&
                       static_cast<int32_t>(entry.jobs.size()) >= options_.jobs;
   if (!is_bad || !may_begin) return false;
   entry.term =

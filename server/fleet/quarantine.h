@@ -30,6 +30,7 @@ namespace epochd::fleet {
 class Quarantine {
  public:
   struct Options {
+    // 0: no worker is ever quarantined.
     int32_t failures = 3;
     int32_t jobs = 2;
     absl::Duration first = absl::Minutes(1);

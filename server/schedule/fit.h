@@ -24,6 +24,9 @@ struct Offer {
   bool present = false;
   // Why nothing can be started there; empty: nothing stands in the way.
   std::string not_ready = {};
+  // When it is given work again without anybody doing anything, for people;
+  // empty: it is not in quarantine.
+  std::string rests_until = {};
   // Not lost.
   bool connected = false;
   // Devices that live attempts hold there.
@@ -42,6 +45,7 @@ class Room {
   bool present() const { return offer_->present; }
   bool connected() const { return offer_->connected; }
   const std::string& not_ready() const { return offer_->not_ready; }
+  const std::string& rests_until() const { return offer_->rests_until; }
 
   // Whether labels and device models allow the job at all.
   bool Allows(const job::JobSpec& spec) const;

@@ -161,6 +161,7 @@ class Planner {
   std::optional<Reason> Impossible(const job::JobSpec& spec) const {
     const Supply able = Count(spec, /*with_components=*/true, {});
     if (able.Suffices(spec)) return std::nullopt;
+    if (auto resting = Resting(spec)) return resting;
     if (able.num_present == 0) {
       return Reason{job::JobReason::kNoWorkers, NoWorkers()};
     }
@@ -179,6 +180,28 @@ class Planner {
             resources.same_node == job::Placement::kRequired ? able.most
                                                              : able.total,
             NotReady())};
+  }
+
+  // Says of a job that would fit but for quarantine what it waits for.
+  std::optional<Reason> Resting(const job::JobSpec& spec) const {
+    const Supply later =
+        Count(spec, /*with_components=*/true, {}, /*with_resting=*/true);
+    if (!later.Suffices(spec)) return std::nullopt;
+    std::string names;
+    for (const Room& room : rooms_) {
+      if (room.rests_until().empty() || !room.HasComponents(spec) ||
+          room.AllRanks(spec) == 0) {
+        continue;
+      }
+      names += fmt::format("{}{} until {}", names.empty() ? "" : ", ",
+                           room.worker().id.name(), room.rests_until());
+    }
+    return Reason{
+        job::JobReason::kNoFreeDevices,
+        fmt::format("needs {} rank{} on {}, which fit once quarantine ends: {}",
+                    spec.resources.replicas.min,
+                    spec.resources.replicas.min == 1 ? "" : "s",
+                    job::Name(spec.resources.device), names)};
   }
 
   std::string NoWorkers() const {
@@ -227,10 +250,13 @@ class Planner {
   };
 
   Supply Count(const job::JobSpec& spec, bool with_components,
-               const std::set<job::WorkerId>& avoid) const {
+               const std::set<job::WorkerId>& avoid,
+               bool with_resting = false) const {
     Supply supply;
     for (const Room& room : rooms_) {
-      if (!room.present() || avoid.contains(room.worker().id)) continue;
+      const bool counts =
+          room.present() || (with_resting && !room.rests_until().empty());
+      if (!counts || avoid.contains(room.worker().id)) continue;
       ++supply.num_present;
       if (with_components && !room.HasComponents(spec)) continue;
       const int64_t ranks = room.AllRanks(spec);

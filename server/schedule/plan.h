@@ -7,9 +7,10 @@
 // requeued keeps its place. The rule is strict: the first job that could run on
 // the present fleet but has to wait for devices holds up all behind it that
 // want the same kind of device, so nothing small keeps a big gang waiting for
-// ever. Passed over, with a reason, are only jobs that wait out a backoff and
-// jobs that the present fleet could not run even if it were idle. There is no
-// backfill over the head.
+// ever. Passed over, with a reason, are only jobs that wait out a backoff, jobs
+// that the present fleet could not run even if it were idle, and those that it
+// could run only with workers that are in quarantine. There is no backfill over
+// the head.
 //
 // A worker that could not start the job gets it again only if the others could
 // not hold it. A gang gets all of its ranks or none. An elastic job takes what

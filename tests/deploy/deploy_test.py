@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import tempfile
 import unittest
 
 import policy
@@ -110,6 +111,26 @@ class ImagesTest(unittest.TestCase):
                                          capture_output=True, timeout=30)
                 self.assertNotEqual(refused.returncode, 0)
                 self.assertIn(wrong, refused.stderr)
+
+    def test_a_worker_is_healthy_unless_it_is_silent_or_cannot_work(self):
+        rows = {"READY": 0, "DRAINING": 0, "QUARANTINED: gets no new work": 0,
+                "NOT_READY: no room, else ready": 1, "UNREACHABLE": 1,
+                "LOST": 1, "": 1}
+        with tempfile.TemporaryDirectory() as folder:
+            asked = pathlib.Path(folder, "epochctl")
+            asked.write_text('#!/bin/sh\necho "$@" > "$0.asked"\n'
+                             'printf "%s\\nhost ready\\n" "$ANSWER"\n')
+            asked.chmod(0o755)
+            for state, expected in rows.items():
+                answer = f"workers/w0 {state}" if state else "none"
+                result = subprocess.run(
+                    [ROOT / "docker/worker_health"], timeout=30, env={
+                        "PATH": f"{folder}:{os.environ['PATH']}",
+                        "ANSWER": answer, "EPOCHD_NAME": "w0",
+                        "EPOCHD_COORDINATOR": "host:1"})
+                self.assertEqual(result.returncode != 0, expected != 0, state)
+            self.assertEqual(pathlib.Path(folder, "epochctl.asked").read_text(),
+                             "--server host:1 worker get w0\n")
 
     @needs_yaml
     def test_the_compose_file_keeps_to_the_policy(self):

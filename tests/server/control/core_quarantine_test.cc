@@ -110,6 +110,21 @@ TEST_F(CoreQuarantineTest, ItEndsByItselfAndTheNextFailureDoublesIt) {
   EXPECT_EQ(StateOf("a"), WorkerState::kReady);
 }
 
+TEST_F(CoreQuarantineTest, AGangThatNeedsItSaysUntilWhenAndOthersPassBy) {
+  Fail(3);
+  const std::string end = absl::FormatTime(
+      "%H:%M:%S", rig_.clock().Wall() + absl::Minutes(1), absl::UTCTimeZone());
+  const auto gang = rig_.Submit(Spec(2))->job->id;
+  EXPECT_EQ(rig_.View(gang).reason, job::JobReason::kNoFreeDevices);
+  EXPECT_EQ(rig_.View(gang).message,
+            "needs 2 ranks on cpu, which fit once quarantine ends: a until " +
+                end + " UTC");
+  const auto small = Start("b");
+  End("b", small, AttemptReason::kCompleted);
+  PassBeating(absl::Seconds(60));
+  EXPECT_EQ(rig_.State(gang), JobState::kStarting);
+}
+
 TEST_F(CoreQuarantineTest, WaitingJobsStartWhenItEnds) {
   Fail(3);
   Start("b");

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <vector>
 
 namespace epochd::server {
 namespace {
@@ -88,6 +89,49 @@ TEST(OptionsTest, AJobIsKeptLongEnoughForWhoSubmittedIt) {
   settings.max_finished_jobs = -1;
   EXPECT_EQ(CheckSettings(settings).status().code(),
             absl::StatusCode::kInvalidArgument);
+}
+
+TEST(OptionsTest, AQuarantineIsAsLongAsIsSaidAndNoneIfThatIsSaid) {
+  auto options = CheckSettings(Default());
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->quarantine.failures, 3);
+  EXPECT_EQ(options->quarantine.first, absl::Minutes(1));
+  EXPECT_EQ(options->quarantine.longest, absl::Hours(1));
+  Settings settings = Default();
+  settings.quarantine_after = 0;
+  settings.quarantine_for = settings.quarantine_at_most = "5s";
+  options = CheckSettings(settings);
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->quarantine.failures, 0);
+  EXPECT_EQ(options->quarantine.first, absl::Seconds(5));
+  EXPECT_EQ(options->quarantine.longest, absl::Seconds(5));
+}
+
+TEST(OptionsTest, AQuarantineThatNeverEndsOrShrinksIsRefused) {
+  struct Row {
+    int32_t after;
+    std::string first;
+    std::string longest;
+    std::string subject;
+  };
+  for (const Row& row :
+       std::vector<Row>{{-1, "1m", "1h", "quarantine-after: '-1'"},
+                        {3, "0", "1h", "quarantine-for: '0'"},
+                        {3, "-1m", "1h", "quarantine-for: '-1m'"},
+                        {3, "inf", "inf", "quarantine-for: 'inf'"},
+                        {3, "long", "1h", "quarantine-for: 'long'"},
+                        {3, "1m", "inf", "quarantine-at-most: 'inf'"},
+                        {3, "1m", "59s", "quarantine-at-most: '59s'"}}) {
+    Settings settings = Default();
+    settings.quarantine_after = row.after;
+    settings.quarantine_for = row.first;
+    settings.quarantine_at_most = row.longest;
+    const auto refused = CheckSettings(settings);
+    EXPECT_EQ(refused.status().code(), absl::StatusCode::kInvalidArgument)
+        << row.subject;
+    EXPECT_EQ(std::string(refused.status().message()).find(row.subject), 0)
+        << refused.status();
+  }
 }
 
 }  // namespace

@@ -92,6 +92,14 @@ TEST_F(QuarantineTest, AFailureCountsAlsoWhereItMayNotBegin) {
   EXPECT_TRUE(Fail(4));
 }
 
+TEST_F(QuarantineTest, NoneBeginsWhereThatIsSwitchedOff) {
+  Quarantine off({.failures = 0});
+  for (uint64_t job = 1; job < 50; ++job) {
+    EXPECT_FALSE(off.Failed(A(), job::JobId(0, job), now_, true));
+  }
+  EXPECT_EQ(off.NumQuarantined(now_), 0);
+}
+
 TEST_F(QuarantineTest, WorkersAreJudgedOneByOne) {
   Begin();
   const job::WorkerId other("b");

@@ -21,6 +21,10 @@ struct World {
           cluster.AddWorker("w" + std::to_string(i), Below(6), Below(3));
       offer.usable = Below(4) != 0;
       offer.present = offer.usable || Below(2) == 0;
+      if (!offer.present && Below(2) == 0) {
+        offer.not_ready = "rests";
+        offer.rests_until = "later";
+      }
       for (const auto& device : offer.worker->devices) {
         if (Below(3) == 0) offer.held.push_back(device.id);
       }

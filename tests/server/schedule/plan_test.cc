@@ -13,6 +13,7 @@ using job::JobReason;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::SizeIs;
 
 std::vector<std::string> Workers(const Assignment& assignment) {
@@ -219,6 +220,54 @@ TEST(PlanTest, AWorkerThatIsNotReadyIsNamedInTheReasonToWait) {
   EXPECT_EQ(cluster.Plan().waiting.at(0).message,
             "no worker takes new work; a is not ready: its disk is full; 2 "
             "more are not ready");
+}
+
+TEST(PlanTest, AJobThatFitsOnceQuarantineEndsSaysSoAndHoldsUpNobody) {
+  Cluster cluster;
+  for (const char* name : {"a", "b", "c"}) cluster.AddWorker(name, 1);
+  for (const size_t resting : {0, 1}) {
+    Offer& offer = cluster.offers()[resting];
+    offer.usable = offer.present = false;
+    offer.not_ready = "gets no new work";
+    offer.rests_until = resting == 0 ? "10:00:00 UTC" : "10:05:00 UTC";
+  }
+  cluster.AddJob(3);
+  cluster.AddJob(4);
+  cluster.AddJob(1);
+  Decision decision = cluster.Plan();
+  ASSERT_THAT(decision.assignments, SizeIs(1));
+  EXPECT_EQ(decision.assignments[0].job, cluster.queued(2).id);
+  ASSERT_THAT(decision.waiting, SizeIs(2));
+  EXPECT_EQ(decision.waiting[0].reason, JobReason::kNoFreeDevices);
+  EXPECT_EQ(decision.waiting[0].message,
+            "needs 3 ranks on cpu, which fit once quarantine ends: a until "
+            "10:00:00 UTC, b until 10:05:00 UTC");
+  EXPECT_EQ(decision.waiting[1].reason, JobReason::kUnsatisfiable)
+      << "more than all hold";
+  // Only those that can take of it are waited for.
+  cluster.record(1).devices[0].kind = job::DeviceKind::kGpu;
+  cluster.queue().erase(cluster.queue().begin(), cluster.queue().begin() + 2);
+  cluster.AddJob(2);
+  decision = cluster.Plan();
+  ASSERT_THAT(decision.waiting, SizeIs(1));
+  EXPECT_THAT(decision.waiting[0].message,
+              HasSubstr("quarantine ends: a until 10:00:00 UTC"));
+  EXPECT_THAT(decision.waiting[0].message, Not(HasSubstr("b until")));
+}
+
+TEST(PlanTest, WhereAllThatTakeWorkAreInQuarantineThatIsTheReason) {
+  Cluster cluster;
+  Offer& resting = cluster.AddWorker("a", 1);
+  resting.usable = resting.present = false;
+  resting.not_ready = "gets no new work";
+  resting.rests_until = "10:00:00 UTC";
+  Offer& draining = cluster.AddWorker("b", 1);
+  draining.usable = draining.present = false;
+  cluster.AddJob(1);
+  EXPECT_EQ(cluster.Plan().waiting.at(0).reason, JobReason::kNoFreeDevices);
+  cluster.AddJob(2);
+  EXPECT_EQ(cluster.Plan().waiting.at(1).reason, JobReason::kNoWorkers)
+      << "it would not fit later either";
 }
 
 TEST(PlanTest, AWorkerThatCouldNotStartAJobGetsItOnlyIfNoOtherCanHoldIt) {
