@@ -94,7 +94,8 @@ struct Rule {
     kTogether,    // all of them, or none
     kNeeds,       // where the first is given (or `when` holds, of one alone),
                   // the others are, and are not empty
-    kAbsent,      // none is given; or `values`: keys that none of them has
+    kAbsent,      // none is given; or `values`: keys that none of them has, nor
+                  // what they refer to
     kIs,          // the first is one of `values`
     kLess,        // the first number is less than the second
     kAtMost,      // the first number is at most the second
@@ -210,11 +211,13 @@ Validated Validate(const Catalogue& catalogue, const Json& experiment,
                    const ValidateOptions& options = {});
 
 // Checks one component of `kind` alone, which stands at `field`: whether its
-// references name anything is not looked at.
+// references name anything is not looked at. Rules about what a component holds
+// follow them into `named`, the experiment.
 std::vector<Violation> ValidateComponent(const Catalogue& catalogue,
                                          const std::string& kind,
                                          const Json& value,
-                                         const std::string& field);
+                                         const std::string& field,
+                                         const Json& named = Json());
 
 // The experiment with all that it leaves out: defaults filled in, aliases
 // replaced by declared names, nulls dropped, every component in the form

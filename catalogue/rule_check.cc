@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <stdexcept>
 #include <utility>
 
@@ -50,10 +51,11 @@ std::string Count(size_t number) {
 class RuleChecker {
  public:
   RuleChecker(const Component& component, const Json& parameters,
-              const std::string& field, Findings& findings)
+              const std::string& field, const Json& named, Findings& findings)
       : component_(component),
         parameters_(parameters),
         field_(field),
+        named_(named),
         findings_(findings) {}
 
   void Check(const Rule& rule) {
@@ -186,25 +188,43 @@ class RuleChecker {
     }
   }
 
-  // Looks for keys that components must not have here.
+  // Looks for keys that components must not have here, behind references too.
   void CheckWithin(const Rule& rule, const Json& value,
                    const std::string& field) {
-    if (value.is_array()) {
-      for (size_t i = 0; i < value.size(); ++i) {
-        CheckWithin(rule, value[i], AppendIndex(field, i));
+    struct Part {
+      const Json* value;
+      std::string field;
+      std::string name;  // that a reference gave; `field` is where it stands
+    };
+    std::vector<Part> parts = {{&value, field, ""}};
+    std::set<std::string> followed;
+    for (size_t i = 0; i < parts.size(); ++i) {
+      const Part part = parts[i];
+      if (const auto name = RefName(*part.value)) {
+        // What names nothing, or itself, is reported elsewhere.
+        if (named_.contains(*name) && followed.insert(*name).second) {
+          parts.push_back({&named_.at(*name), part.field, *name});
+        }
+      } else if (const std::optional<Form> form = ReadForm(*part.value)) {
+        CheckKeys(rule, *form, part.field, part.name);
+      } else if (part.value->is_structured()) {
+        size_t index = 0;
+        for (const auto& [key, child] : part.value->items()) {
+          parts.push_back({&child,
+                           !part.name.empty() ? part.field
+                           : part.value->is_array()
+                               ? AppendIndex(part.field, index++)
+                               : AppendKey(part.field, key),
+                           part.name});
+        }
       }
-      return;
     }
-    const std::optional<Form> form = ReadForm(value);
-    if (!value.is_object()) return;
-    if (!form) {
-      for (const auto& [key, child] : value.items()) {
-        CheckWithin(rule, child, AppendKey(field, key));
-      }
-      return;
-    }
-    if (form->parameters == nullptr) return;
-    for (const auto& [key, given] : form->parameters->items()) {
+  }
+
+  void CheckKeys(const Rule& rule, const Form& form, const std::string& field,
+                 const std::string& name) {
+    if (form.parameters == nullptr) return;
+    for (const auto& [key, given] : form.parameters->items()) {
       if (given.is_null() || std::find(rule.values.begin(), rule.values.end(),
                                        Json(key)) == rule.values.end()) {
         continue;
@@ -212,7 +232,8 @@ class RuleChecker {
       // Resolved files hold every default.
       const Parameter* here = FindParameter(component_, key);
       if (here != nullptr && given == here->default_value) continue;
-      findings_.Report(field, "has a " + key + "; it belongs to the " +
+      findings_.Report(field, (name.empty() ? "" : "'" + name + "' ") +
+                                  "has a " + key + "; it belongs to the " +
                                   component_.kind + " around it, " +
                                   component_.name + " (" + field_ + ")");
     }
@@ -365,6 +386,7 @@ class RuleChecker {
   const Component& component_;
   const Json& parameters_;
   const std::string& field_;
+  const Json& named_;
   Findings& findings_;
 };
 
@@ -397,8 +419,9 @@ void CheckItems(const Parameter& parameter, const Json& value,
 }
 
 void CheckRules(const Component& component, const Json& parameters,
-                const std::string& field, Findings& findings) {
-  RuleChecker checker(component, parameters, field, findings);
+                const std::string& field, const Json& named,
+                Findings& findings) {
+  RuleChecker checker(component, parameters, field, named, findings);
   for (const Rule& rule : component.rules) checker.Check(rule);
 }
 

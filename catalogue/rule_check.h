@@ -17,8 +17,10 @@ void CheckItems(const Parameter& parameter, const Json& value,
                 const std::string& field, Findings& findings);
 
 // Reports each rule of `component` that `parameters`, whose values are right by
-// themselves, break. `field`: where they stand.
+// themselves, break. `field`: where they stand. `named`: the experiment, whose
+// keys references name.
 void CheckRules(const Component& component, const Json& parameters,
-                const std::string& field, Findings& findings);
+                const std::string& field, const Json& named,
+                Findings& findings);
 
 }  // namespace epochd::catalogue

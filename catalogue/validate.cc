@@ -35,11 +35,14 @@ struct Mapping {
 
 class Validator {
  public:
+  // `named`: whose keys references name; the experiment itself, unless that
+  // is one component alone.
   Validator(const Catalogue& catalogue, const ValidateOptions& options,
-            const Json& experiment)
+            const Json& experiment, const Json& named)
       : catalogue_(catalogue),
         options_(options),
         experiment_(experiment),
+        named_(named),
         references_(catalogue, experiment) {}
 
   std::vector<Violation> RunOnComponent(const std::string& kind,
@@ -139,7 +142,7 @@ class Validator {
       }
     }
     if (findings_.violations().size() == num_faults) {
-      CheckRules(component, json, field, findings_);
+      CheckRules(component, json, field, named_, findings_);
     }
   }
 
@@ -213,7 +216,7 @@ class Validator {
     size_t fewest = std::numeric_limits<size_t>::max();
     for (const Component* candidate : found) {
       if (found.size() == 1) break;
-      Validator trial(catalogue_, options_, experiment_);
+      Validator trial(catalogue_, options_, experiment_, named_);
       trial.refs_ = refs_;
       trial.CheckParameters(*candidate, *mapping->parameters, field,
                             &mapping->form);
@@ -459,7 +462,8 @@ class Validator {
   const Catalogue& catalogue_;
   const ValidateOptions& options_;
   const Json& experiment_;
-  // Or it is a component alone, and what it refers to is not known.
+  const Json& named_;
+  // Or it is a component alone, whose references are not checked.
   bool is_whole_ = true;
   // Key of the experiment that is being checked.
   std::string top_;
@@ -476,16 +480,18 @@ class Validator {
 
 Validated Validate(const Catalogue& catalogue, const Json& experiment,
                    const ValidateOptions& options) {
-  return Validator(catalogue, options, experiment).Run();
+  return Validator(catalogue, options, experiment, experiment).Run();
 }
 
 std::vector<Violation> ValidateComponent(const Catalogue& catalogue,
                                          const std::string& kind,
                                          const Json& value,
-                                         const std::string& field) {
+                                         const std::string& field,
+                                         const Json& named) {
   ValidateOptions options;
   options.root = field;
-  return Validator(catalogue, options, value).RunOnComponent(kind, field);
+  return Validator(catalogue, options, value, named)
+      .RunOnComponent(kind, field);
 }
 
 }  // namespace epochd::catalogue

@@ -175,18 +175,19 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
 }
 
 void WholeCheck::Losses(const Json& value, const std::string& field,
-                        std::vector<Use>& losses, int depth) const {
+                        std::vector<Use>& losses,
+                        std::set<std::string>& followed, int depth) const {
   // References in a circle are reported elsewhere.
   constexpr int kDeepest = 64;
   if (depth > kDeepest) return;
   if (const auto name = RefName(value)) {
     const auto found = experiment_.find(*name);
-    if (found == experiment_.end()) return;
-    return Losses(*found, AppendKey(root_, *name), losses, depth + 1);
+    if (found == experiment_.end() || !followed.insert(*name).second) return;
+    return Losses(*found, AppendKey(root_, *name), losses, followed, depth + 1);
   }
   if (value.is_array()) {
     for (size_t i = 0; i < value.size(); ++i) {
-      Losses(value[i], AppendIndex(field, i), losses, depth + 1);
+      Losses(value[i], AppendIndex(field, i), losses, followed, depth + 1);
     }
     return;
   }
@@ -205,7 +206,7 @@ void WholeCheck::Losses(const Json& value, const std::string& field,
     }
     const std::string map = AppendKey(below, parameter.name);
     for (const auto& [key, inner] : given->items()) {
-      Losses(inner, AppendKey(map, key), losses, depth + 1);
+      Losses(inner, AppendKey(map, key), losses, followed, depth + 1);
     }
   }
 }
@@ -220,8 +221,9 @@ void WholeCheck::CheckLosses(const std::vector<Use>& uses,
                                  : Find(place.at);
       if (value == nullptr) continue;
       std::vector<Use> losses;
+      std::set<std::string> followed;
       Losses(*value, is_own ? use.field + place.at : root_ + "." + place.at,
-             losses);
+             losses, followed);
       for (const Use& loss : losses) {
         CheckLoss(loss, place, *use.component, findings);
       }

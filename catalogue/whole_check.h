@@ -5,6 +5,7 @@
 // one that anything gives. Stateless.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -57,10 +58,11 @@ class WholeCheck {
   const Json* Find(const Component& component, const Json& parameters,
                    std::string_view field) const;
   const Json& Followed(const Json& value) const;
-  // The losses in `value`, which stands at `field`, references followed; those
-  // that a loss consists of in its place.
+  // The losses in `value`, which stands at `field`, references followed, each
+  // name once; those that a loss consists of in its place.
   void Losses(const Json& value, const std::string& field,
-              std::vector<Use>& losses, int depth = 0) const;
+              std::vector<Use>& losses, std::set<std::string>& followed,
+              int depth = 0) const;
   void CheckLoss(const Use& loss, const LossPlace& place,
                  const Component& runner, Findings& findings) const;
 

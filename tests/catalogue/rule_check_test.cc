@@ -20,15 +20,19 @@ using ::testing::IsEmpty;
 Catalogue WithThing(const std::string& parameters, const std::string& rules) {
   return FromJson(Json::parse(
       R"({"version": 1, "components": [
-        {"kind": "experiment", "name": "Experiment", "parameters": [
+        {"kind": "experiment", "name": "Experiment", "open": true,
+         "parameters": [
           {"name": "thing", "type": "component<thing>"}]},
         {"kind": "thing", "name": "Thing", "parameters": )" +
       parameters + R"(, "rules": )" + rules + "}]}"));
 }
 
+// Of an experiment with this thing, and `others`.
 std::vector<std::string> LinesOf(const Catalogue& catalogue,
-                                 const std::string& given) {
-  Json experiment = {{"thing", Json::parse(given)}};
+                                 const std::string& given,
+                                 const std::string& others = "{}") {
+  Json experiment = Json::parse(others);
+  experiment["thing"] = Json::parse(given);
   experiment["thing"]["type"] = "Thing";
   std::vector<std::string> lines;
   for (const Violation& violation :
@@ -170,6 +174,23 @@ TEST(Rules, RefuseWhatBreaksThemAndNothingElse) {
     EXPECT_THAT(LinesOf(catalogue, each.bad), ElementsAre(each.line))
         << each.rules;
   }
+}
+
+TEST(Rules, AboutWhatAComponentHoldsFollowReferences) {
+  const Catalogue catalogue = WithThing(
+      kHolder,
+      R"([{"check": "absent", "of": ["inner", "map"], "values": ["a"]}])");
+  const std::string named = R"({"list": ["${ref:one}", "${ref:one}"],
+                                "one": "${ref:other}",
+                                "other": {"type": "Thing", "a": "1"}})";
+  const std::string problem =
+      ": 'other' has a a; it belongs to the thing around it, Thing "
+      "(experiment.thing)";
+  EXPECT_THAT(LinesOf(catalogue, R"({"inner": "${ref:list}"})", named),
+              ElementsAre("experiment.thing.inner" + problem));
+  EXPECT_THAT(LinesOf(catalogue, R"({"map": {"x": "${ref:other}"}})", named),
+              ElementsAre("experiment.thing.map.x" + problem));
+  EXPECT_THAT(LinesOf(catalogue, R"({})", named), IsEmpty());
 }
 
 TEST(Rules, AreNotLookedAtWhereAValueIsWrong) {

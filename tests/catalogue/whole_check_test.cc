@@ -154,5 +154,23 @@ TEST(Scores, OfSomethingThatOnlyTheRunTellsAreNotRefused) {
               IsEmpty());
 }
 
+TEST(Losses, BehindReferencesAreCheckedOnceHoweverOftenTheyAreNamed) {
+  Catalogue catalogue = Fixture();
+  for (Component& component : catalogue.components) {
+    if (component.name == "TrainingRunner") component.losses = {{.at = "loss"}};
+    if (component.name == "CrossEntropy") component.role = "generator";
+  }
+  // Walked as often as it is named, it would take 2^30 steps.
+  Json lists = {{"loss", "${ref:x0}"}, {"x30", {{"type", "CrossEntropy"}}}};
+  for (int i = 0; i < 30; ++i) {
+    const std::string next = "${ref:x" + std::to_string(i + 1) + "}";
+    lists["x" + std::to_string(i)] = {next, next};
+  }
+  EXPECT_THAT(Lines(lists.dump(), catalogue),
+              ElementsAre("experiment.x30: CrossEntropy is a loss of the "
+                          "generator of a GAN, TrainingRunner computes none "
+                          "here"));
+}
+
 }  // namespace
 }  // namespace epochd::catalogue

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/registry/build_scope.h"
 
+#include "catalogue/references.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/told_by.h"
 
@@ -32,14 +33,7 @@ std::string WithPath(const std::string& root, const std::string& path,
 }  // namespace
 
 std::string ReferenceName(const catalogue::Json& value) {
-  if (!value.is_string()) return "";
-  const std::string& text = value.get_ref<const std::string&>();
-  constexpr std::string_view kStart = "${ref:";
-  if (text.size() <= kStart.size() + 1 || text.compare(0, 6, kStart) != 0 ||
-      text.back() != '}') {
-    return "";
-  }
-  return text.substr(kStart.size(), text.size() - kStart.size() - 1);
+  return catalogue::RefName(value).value_or("");
 }
 
 const catalogue::Json& BuildScope::Follow(const catalogue::Json& value,
@@ -103,8 +97,8 @@ void BuildScope::CheckDeclared(const std::string& kind,
                                const catalogue::Json& value,
                                const std::string& path) const {
   std::string problems;
-  for (const catalogue::Violation& each :
-       catalogue::ValidateComponent(registry_.catalogue(), kind, value, path)) {
+  for (const catalogue::Violation& each : catalogue::ValidateComponent(
+           registry_.catalogue(), kind, value, path, experiment_)) {
     problems +=
         (problems.empty() ? "" : "\n") + each.field + ": " + each.description;
   }

@@ -35,10 +35,6 @@ class BuildScope {
   std::vector<std::shared_ptr<void>> MakeList(std::type_index type,
                                               const catalogue::Json& value,
                                               const std::string& path);
-  // The component that `value` is or refers to. Throws Error(kBadSpec) naming
-  // `path`.
-  const catalogue::Json& Follow(const catalogue::Json& value,
-                                const std::string& path) const;
   // The list that `value` refers to, with `path` where it stands; `value`
   // itself when it refers to none.
   const catalogue::Json& FollowList(const catalogue::Json& value,
@@ -106,7 +102,11 @@ class BuildScope {
   std::shared_ptr<void> Build(std::type_index type,
                               const catalogue::Json& value,
                               const std::string& path);
-
+  // The component that `value` is or refers to. Throws Error(kBadSpec) naming
+  // `path`.
+  const catalogue::Json& Follow(const catalogue::Json& value,
+                                const std::string& path) const;
+  // Throws what the declaration refuses of `value`.
   void CheckDeclared(const std::string& kind, const catalogue::Json& value,
                      const std::string& path) const;
 

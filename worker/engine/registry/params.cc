@@ -3,10 +3,8 @@
 
 #include <cmath>
 
-#include "catalogue/component_form.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/registry/build_scope.h"
-#include "worker/engine/registry/loader_parameters.h"
 
 namespace epochd::engine {
 namespace {
@@ -31,37 +29,6 @@ std::optional<int64_t> ToInt(const catalogue::Json& value) {
     return static_cast<int64_t>(value.get<double>());
   }
   return std::nullopt;
-}
-
-// What tells how a data set is loaded belongs to the one that is loaded, which
-// is none that another component holds.
-void RefuseLoaderKeys(const BuildScope& scope, const catalogue::Json& value,
-                      const std::string& path) {
-  const catalogue::Json& given = scope.Follow(value, path);
-  const auto form = catalogue::ReadForm(given);
-  if (!form || form->parameters == nullptr) return;
-  const auto refuse = [&](const std::string& key,
-                          const catalogue::Json& default_value) {
-    const auto found = form->parameters->find(key);
-    // Resolved files hold every default.
-    if (found == form->parameters->end() || found->is_null() ||
-        *found == default_value) {
-      return;
-    }
-    const std::string name = ReferenceName(value);
-    throw Error(ErrorKind::kBadSpec,
-                path + ": " + (name.empty() ? "" : "\"" + name + "\" ") +
-                    "has a " + key +
-                    "; it belongs to the data set around it, which is what is "
-                    "loaded");
-  };
-  for (const catalogue::Parameter& each : LoaderParameters()) {
-    if (each.name == "transforms") continue;
-    refuse(each.name, each.default_value);
-    for (const std::string& alias : each.aliases) {
-      refuse(alias, each.default_value);
-    }
-  }
 }
 
 }  // namespace
@@ -178,29 +145,14 @@ bool Params::AllowsTorchScript() const {
   return scope_.registry().allows_torchscript();
 }
 
-void Params::CheckHeld(std::type_index type, const catalogue::Json& given,
-                       std::string path) const {
-  if (scope_.registry().KindOf(type) != "dataset") return;
-  const catalogue::Json& value = scope_.FollowList(given, path);
-  if (!value.is_array()) {
-    RefuseLoaderKeys(scope_, value, path);
-    return;
-  }
-  for (size_t i = 0; i < value.size(); ++i) {
-    RefuseLoaderKeys(scope_, value[i], catalogue::AppendIndex(path, i));
-  }
-}
-
 std::shared_ptr<void> Params::MakeErased(std::type_index type,
                                          std::string_view name) const {
   if (!Has(name)) return nullptr;
-  CheckHeld(type, Raw(name), catalogue::AppendKey(path_, name));
   return scope_.Make(type, Raw(name), catalogue::AppendKey(path_, name));
 }
 
 std::vector<std::shared_ptr<void>> Params::MakeListErased(
     std::type_index type, std::string_view name) const {
-  CheckHeld(type, Raw(name), catalogue::AppendKey(path_, name));
   return scope_.MakeList(type, Raw(name), catalogue::AppendKey(path_, name));
 }
 
@@ -210,7 +162,6 @@ Params::MakeListMapErased(std::type_index type, std::string_view name) const {
   if (!Has(name)) return made;
   const std::string path = catalogue::AppendKey(path_, name);
   for (const auto& [key, value] : Raw(name).items()) {
-    CheckHeld(type, value, catalogue::AppendKey(path, key));
     made.emplace_back(
         key, scope_.MakeList(type, value, catalogue::AppendKey(path, key)));
   }

@@ -96,9 +96,6 @@ class Params {
                          const std::string& problem) const;
 
  private:
-  // Throws where a data set that this component holds says how it is loaded.
-  void CheckHeld(std::type_index type, const catalogue::Json& given,
-                 std::string path) const;
   std::shared_ptr<void> MakeErased(std::type_index type,
                                    std::string_view name) const;
   std::vector<std::shared_ptr<void>> MakeListErased(
