@@ -237,6 +237,7 @@ void Core::Committed() {
   std::vector<job::JobId> changed;
   for (const auto& [id, state] : transaction_.deleted()) {
     board_.AddTerminal(state, -1);
+    finished_.erase(id);
     changed.push_back(id);
   }
   if (!changed.empty()) {
@@ -301,6 +302,7 @@ void Core::TakeOver(const Transaction::Touched& touched) {
   live_.erase(id);
   if (job->IsTerminal()) {
     could_not_start_.erase(id);
+    finished_[id] = now_;
     board_.AddTerminal(job->state, 1);
     return;
   }

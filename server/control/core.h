@@ -218,6 +218,8 @@ class Core {
   fleet::SteadyTime next_scan_;
   fleet::SteadyTime next_backoff_end_ = fleet::SteadyTime::InfiniteFuture();
   std::optional<fleet::SteadyTime> retry_at_;
+  // Jobs that are kept and finished since then: when.
+  std::map<job::JobId, fleet::SteadyTime> finished_;
   // Both clocks when the store was loaded.
   absl::Time loaded_wall_;
   fleet::SteadyTime loaded_at_;

@@ -33,13 +33,18 @@ void Core::RemoveFinished() {
                   std::string(oldest.status().message()));
     return;
   }
-  // A wall clock that jumps ahead while this runs makes no job old.
+  // By the wall clock only where nothing else is known, and a jump ahead while
+  // this runs makes no job old.
   const absl::Time wall =
       std::min(clock_.Wall(), loaded_wall_ + (now_ - loaded_at_));
+  const auto age_of = [&](const store::FinishedJob& job) {
+    const auto it = finished_.find(job.id);
+    return it == finished_.end() ? wall - job.end_time : now_ - it->second;
+  };
   int64_t excess = num_finished - options_.max_finished_jobs;
   int64_t num_removed = 0;
   for (const store::FinishedJob& job : *oldest) {
-    const absl::Duration age = wall - job.end_time;
+    const absl::Duration age = age_of(job);
     const bool too_old = age >= options_.finished_job_ttl;
     if (!too_old && (excess <= 0 || age < options_.min_finished_age)) break;
     --excess;

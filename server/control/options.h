@@ -34,8 +34,8 @@ struct Options {
   absl::Duration forget_after = absl::Hours(24);
   fleet::Quarantine::Options quarantine;
   // A finished job is removed, with its events, logs and request ids, so long
-  // after its end. By the wall clock, which alone outlives a restart, but not
-  // sooner than the steady clock since then allows. Infinite: never.
+  // after its end: by the steady clock, or by the wall clock, which alone
+  // outlives a restart, for a job of before one. Infinite: never.
   absl::Duration finished_job_ttl = absl::Hours(24) * 30;
   // More finished jobs are not kept: those that finished first go first, but
   // none before it was finished for min_finished_age, so that who submitted it

@@ -78,6 +78,29 @@ TEST(CoreRetentionTest, AWallClockThatJumpsMakesNoJobOld) {  // R-18
   }
 }
 
+TEST(CoreRetentionTest, AJobThatFinishedUnderAWrongClockIsKeptNoLonger) {
+  for (const absl::Duration wrong : {absl::Hours(1000), -absl::Hours(1000)}) {
+    Rig rig(Keep(absl::Hours(1)));
+    rig.clock().JumpWall(wrong);
+    const auto id = Finished(rig);
+    rig.Pass(absl::Minutes(30));
+    rig.clock().JumpWall(-wrong);
+    rig.Pass(absl::Minutes(29));
+    EXPECT_TRUE(IsKept(rig, id)) << wrong;
+    rig.Pass(absl::Minutes(2));
+    EXPECT_FALSE(IsKept(rig, id)) << wrong;
+  }
+}
+
+TEST(CoreRetentionTest, AClockThatWasSetLateKeepsNoJobForEver) {
+  // A board without a clock of its own starts in the past.
+  Rig rig(Keep(absl::InfiniteDuration(), 1));
+  rig.clock().JumpWall(absl::Hours(24 * 365));
+  for (int i = 0; i < 3; ++i) Finished(rig);
+  rig.Pass(absl::Minutes(6));
+  EXPECT_EQ(rig.board().GetStats().jobs.at(JobState::kCancelled), 1);
+}
+
 TEST(CoreRetentionTest, OfTooManyThoseThatFinishedFirstGoFirst) {
   Rig rig(Keep(absl::InfiniteDuration(), 2));
   const auto late = rig.Submit(Spec())->job->id;
