@@ -183,7 +183,10 @@ std::string Fleet::MessageOf(const job::WorkerId& id, SteadyTime now) const {
                            : "gets no new work";
   }
   if (state == WorkerState::kNotReady) return entry->not_ready;
-  if (!entry->heard) return "not heard from since the coordinator started";
+  if (!entry->heard) {
+    return entry->was_heard ? "not heard from since all workers were silent"
+                            : "not heard from since the coordinator started";
+  }
   if (entry->suspect && state == WorkerState::kUnreachable) {
     return "silent, a job has given it up";
   }
@@ -234,12 +237,14 @@ void Fleet::Renewed(Entry& entry, SteadyTime now) {
   if (frozen_at_) {
     for (auto& [id, other] : entries_) {
       // Those lost before all fell silent stay lost.
-      if (Silence(other, now) < options_.lost_after) other.renewed = now;
+      if (Silence(other, now) >= options_.lost_after) continue;
+      other.renewed = now;
+      other.heard = false;
     }
     frozen_at_.reset();
   }
   entry.renewed = std::max(entry.renewed, now);
-  entry.heard = true;
+  entry.heard = entry.was_heard = true;
   entry.suspect = false;
 }
 

@@ -13,7 +13,7 @@
 //   - a stalled coordinator (NoteStall) gives every worker that time back;
 //   - when two or more workers are known and all of them fall silent, the clock
 //     of all leases stands still until one is heard, and then every worker
-//     starts a full term;
+//     starts a full term, but is given nothing until it is heard itself;
 //   - Restore, for a coordinator that starts again, begins a full term.
 #pragma once
 
@@ -121,8 +121,9 @@ class Fleet {
     WorkerRecord record;
     SteadyTime renewed;
     int64_t sequence = 0;
-    // Heard since this coordinator started.
+    // Heard since this coordinator started, and since all were silent.
     bool heard = false;
+    bool was_heard = false;
     bool stopping = false;
     bool suspect = false;
     std::string not_ready;

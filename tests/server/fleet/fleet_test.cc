@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
 namespace epochd::fleet {
 namespace {
 
@@ -196,6 +199,91 @@ TEST_F(FleetTest, WhenAllFallSilentNobodyIsLostAndAllStartAgain) {  // P-14
   EXPECT_FALSE(Lost("b"));
   now_ += Seconds(1);
   EXPECT_TRUE(Lost("b"));
+}
+
+TEST_F(FleetTest, AfterAllWereSilentOnlyWhoIsHeardGetsNewWork) {
+  Register(Record("a", "1"));
+  Register(Record("b", "1"));
+  now_ += Seconds(30);
+  EXPECT_EQ(State("b"), WorkerState::kUnreachable);
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  EXPECT_EQ(State("b"), WorkerState::kUnreachable);
+  EXPECT_EQ(fleet_.MessageOf(job::WorkerId("b"), now_),
+            "not heard from since all workers were silent");
+  EXPECT_FALSE(fleet_.IsSilent(job::WorkerId("b"), now_))
+      << "its term has just begun";
+  ASSERT_TRUE(Renew("b", "1").ok());
+  EXPECT_EQ(State("b"), WorkerState::kReady);
+  EXPECT_EQ(fleet_.MessageOf(job::WorkerId("b"), now_), "");
+}
+
+TEST_F(FleetTest, WhoWasLostBeforeAllFellSilentStaysLost) {
+  Register(Record("a", "1"));
+  Register(Record("b", "1"));
+  Register(Record("c", "1"));
+  for (int i = 0; i < 130; ++i) {
+    now_ += Seconds(1);
+    ASSERT_TRUE(Renew("a", "1").ok());
+    ASSERT_TRUE(Renew("b", "1").ok());
+    fleet_.Tick(now_);
+  }
+  ASSERT_EQ(State("c"), WorkerState::kLost);
+  now_ += Seconds(60);
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  EXPECT_TRUE(fleet_.frozen());
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_FALSE(fleet_.frozen());
+  EXPECT_EQ(State("b"), WorkerState::kUnreachable);
+  EXPECT_EQ(State("c"), WorkerState::kLost);
+}
+
+TEST_F(FleetTest, AWorkerThatAJobGaveUpGetsNothingUntilItIsHeard) {
+  const job::WorkerId id("a");
+  Register(Record("a", "1"));
+  now_ += Seconds(2);
+  fleet_.Suspect(id);
+  EXPECT_EQ(State("a"), WorkerState::kUnreachable);
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "silent, a job has given it up");
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_EQ(State("a"), WorkerState::kReady);
+  fleet_.Suspect(job::WorkerId("nobody"));
+}
+
+TEST_F(FleetTest, MessagesOfSilenceSayForHowLong) {
+  const job::WorkerId id("a");
+  Register(Record("a", "1"));
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "");
+  now_ += Seconds(11);
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "silent for 10s or more");
+  now_ += kLostAfter;
+  EXPECT_EQ(fleet_.MessageOf(id, now_), "silent for 2m or more");
+  EXPECT_EQ(fleet_.MessageOf(job::WorkerId("nobody"), now_), "");
+}
+
+TEST_F(FleetTest, AStallWhileAllAreSilentTakesNothingFromAnyTerm) {
+  Register(Record("a", "1"));
+  Register(Record("b", "1"));
+  now_ += Seconds(15);
+  EXPECT_FALSE(Lost("a"));
+  const absl::Duration stall = absl::Hours(1);
+  now_ += stall;
+  fleet_.NoteStall(stall, now_);
+  EXPECT_FALSE(Lost("a"));
+  ASSERT_TRUE(Renew("a", "1").ok());
+  now_ += kLostAfter - Seconds(1);
+  ASSERT_TRUE(Renew("a", "1").ok());
+  EXPECT_FALSE(Lost("b"));
+  now_ += Seconds(1);
+  EXPECT_TRUE(Lost("b"));
+}
+
+TEST_F(FleetTest, OnlySoManyOlderAgentsAreRemembered) {
+  for (int i = 0; i < 20; ++i) Register(Record("a", std::to_string(i)));
+  EXPECT_EQ(fleet_.Register(Record("a", "18"), 1, now_).status().code(),
+            Code::kAborted);
+  // Nobody's call is on its way for so long; memory stays bounded.
+  EXPECT_TRUE(fleet_.Register(Record("a", "0"), 1, now_).ok());
 }
 
 TEST_F(FleetTest, OneOfManyIsLostAsUsual) {
