@@ -29,11 +29,14 @@ void Core::Submit(std::shared_ptr<const job::JobSpec> spec,
   const auto answer_with = [&](job::JobId id) {
     AnswerAfterCommit(
         [this, id, done = std::move(done)](const absl::Status& status) mutable {
-          if (status.ok()) {
-            done(board_.Get(id));
-          } else {
-            done(status);
+          if (!status.ok()) return done(status);
+          auto view = board_.Get(id);
+          // A request whose first job was deleted in this very turn.
+          if (absl::IsNotFound(view.status())) {
+            view = absl::UnavailableError(fmt::format(
+                "{}: has just been deleted, submit again", id.ResourceName()));
           }
+          done(std::move(view));
         });
   };
   const auto refuse = [&](absl::Status why) {

@@ -53,6 +53,32 @@ TEST(CoreJobsTest, TheSameRequestTwiceInOneTurnGivesOneJob) {
   EXPECT_EQ(rig.store().num_commits(), 1);
 }
 
+TEST(CoreJobsTest, ARepeatBesideTheDeletionOfItsJobIsToldToComeAgain) {
+  for (const bool delete_first : {true, false}) {
+    Rig rig;
+    const auto id = rig.Submit(Spec(), "r")->job->id;
+    ASSERT_TRUE(rig.Cancel(id).ok());
+    absl::Status deleted = absl::UnknownError("");
+    absl::StatusOr<JobView> repeated = absl::UnknownError("");
+    const auto call_delete = [&] {
+      rig.core().Delete(id, "", [&](absl::Status told) { deleted = told; });
+    };
+    rig.core().BeginTurn();
+    if (delete_first) call_delete();
+    rig.core().Submit(Spec(), "r", [&](absl::StatusOr<JobView> told) {
+      repeated = std::move(told);
+    });
+    if (!delete_first) call_delete();
+    rig.core().Settle();
+    EXPECT_TRUE(deleted.ok()) << deleted;
+    EXPECT_EQ(repeated.status().code(), absl::StatusCode::kUnavailable)
+        << "not a job that nobody finds";
+    const auto again = rig.Submit(Spec(), "r");
+    ASSERT_TRUE(again.ok()) << again.status();
+    EXPECT_NE(again->job->id, id);
+  }
+}
+
 TEST(CoreJobsTest, TheSameRequestWithAnotherSpecIsRefused) {
   Rig rig;
   ASSERT_TRUE(rig.Submit(Spec(1), "r").ok());
