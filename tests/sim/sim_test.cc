@@ -49,6 +49,27 @@ TEST_F(SimTest, InvariantsHoldWhateverGoesWrong) {
   EXPECT_GT(num_whole, num_succeeded / 2);
 }
 
+TEST_F(SimTest, AfterASwizzleAllAreHeardWithinThirtySeconds) {
+  for (uint64_t seed = 1; seed <= 100 && !HasFailure(); ++seed) {
+    SCOPED_TRACE(seed);
+    World world(seed);
+    world.RunSwizzled();
+  }
+}
+
+TEST_F(SimTest, NoMessageIsSoPreciousThatAJobEndsWithIt) {
+  for (const auto fault :
+       {World::Fault::kLost, World::Fault::kTwice, World::Fault::kLate}) {
+    for (int64_t n = 1; !HasFailure(); ++n) {
+      SCOPED_TRACE(testing::Message() << "fault " << static_cast<int>(fault)
+                                      << " of message " << n);
+      World world(4);
+      if (!world.RunOneJob(fault, n)) break;
+      ASSERT_LT(n, 2000) << "the loop does not end";
+    }
+  }
+}
+
 TEST_F(SimTest, TheSameSeedGivesTheSameRun) {
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     World first(seed);

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "spdlog/spdlog.h"
@@ -30,10 +31,51 @@ World::World(uint64_t seed) : dice_(seed), store_(disk_) {
 
 void World::Run() {
   RunUntil(now() + kChaos);
+  Heal();
+  Finish();
+}
+
+void World::RunSwizzled() {
+  has_nemesis_ = false;
+  for (int i = 0; i < 3; ++i) {
+    RunUntil(now() + absl::Seconds(20));
+    RunUntil(now() + Swizzle());
+  }
+  Heal();
+  RunUntil(now() + absl::Seconds(30));
+  for (const auto& worker : core_->board().ListWorkers()) {
+    // A worker may have been too unlucky to be trusted, but it is heard.
+    ASSERT_TRUE(worker.state == fleet::WorkerState::kReady ||
+                worker.state == fleet::WorkerState::kQuarantined)
+        << worker.record.id.name() << " is " << Name(worker.state);
+  }
+  Finish();
+}
+
+bool World::RunOneJob(Fault fault, int64_t n) {
+  has_nemesis_ = false;
+  Heal();
+  fault_ = fault;
+  faulty_message_ = n;
+  // A rank for each node.
+  auto spec = control::Spec(static_cast<int>(nodes_.size()));
+  spec->resources.cpus = 1;
+  requests_.push_back({"only", spec, std::nullopt});
+  Finish();
+  const auto job = disk_.ReadJob(*requests_[0].job);
+  EXPECT_EQ((*job)->state, JobState::kSucceeded) << Describe((*job)->id);
+  EXPECT_EQ((*job)->attempts.size(), 1u) << "one message is no reason";
+  return n <= num_messages_;
+}
+
+void World::Heal() {
   chaos_ = false;
   cut_off_.clear();
   store_.FailWith(absl::OkStatus());
   for (auto& node : nodes_) node->set_failing(false);
+}
+
+void World::Finish() {
   for (size_t i = 0; i < requests_.size(); ++i) Submit(i);
   const auto deadline = now() + kCalm;
   while (now() < deadline) {
@@ -87,11 +129,19 @@ void World::After(absl::Duration delay, Action action) {
 void World::Send(const std::string& node, Action deliver) {
   if (cut_off_.contains(node)) return;
   if (chaos_ && dice_.OneIn(12)) return;
-  const int copies = chaos_ && dice_.OneIn(12) ? 2 : 1;
+  const bool is_faulty = ++num_messages_ == faulty_message_;
+  if (is_faulty && fault_ == Fault::kLost) return;
+  const bool twice =
+      (is_faulty && fault_ == Fault::kTwice) || (chaos_ && dice_.OneIn(12));
+  const int copies = twice ? 2 : 1;
   for (int i = 0; i < copies; ++i) {
     auto delay = dice_.Between(absl::Microseconds(100), absl::Milliseconds(20));
     if (chaos_ && dice_.OneIn(10)) {
       delay = dice_.Between(absl::ZeroDuration(), absl::Seconds(6));
+    }
+    // After others that were sent later.
+    if (is_faulty && (fault_ == Fault::kLate || i > 0)) {
+      delay = absl::Seconds(6);
     }
     After(delay, [this, node, deliver] {
       if (!cut_off_.contains(node)) deliver();
@@ -335,7 +385,7 @@ void World::Submit(size_t index) {
 }
 
 void World::Nemesis() {
-  if (!chaos_) return;
+  if (!chaos_ || !has_nemesis_) return;
   After(dice_.Between(absl::ZeroDuration(), absl::Seconds(12)),
         [this] { Nemesis(); });
   Node& node = *nodes_[dice_.Below(static_cast<int>(nodes_.size()))];
@@ -379,6 +429,23 @@ void World::Nemesis() {
               [this, name] { cut_off_.erase(name); });
       }
   }
+}
+
+absl::Duration World::Swizzle() {
+  auto last = absl::ZeroDuration();
+  for (const auto& node : nodes_) {
+    if (dice_.OneIn(2)) continue;
+    const std::string name = node->name();
+    const auto begin = dice_.Between(absl::ZeroDuration(), absl::Seconds(10));
+    const auto end = begin + dice_.Between(absl::Seconds(1), absl::Seconds(50));
+    After(begin, [this, name] {
+      Say("clog " + name);
+      if (chaos_) cut_off_.insert(name);
+    });
+    After(end, [this, name] { cut_off_.erase(name); });
+    last = std::max(last, end);
+  }
+  return last;
 }
 
 // ---- what must hold

@@ -25,6 +25,14 @@ class World {
   // Lets everything go wrong for a while, then heals and waits until all jobs
   // are finished. gtest failures tell what was broken.
   void Run();
+  // The same, but all that goes wrong is the network: a random part of the
+  // nodes is cut off one by one and comes back in another order. All are heard
+  // again soon after the last.
+  void RunSwizzled();
+  // One gang on a network that does this to its n-th message and nothing else.
+  // Returns whether there was such a message.
+  enum class Fault { kLost, kTwice, kLate };
+  bool RunOneJob(Fault fault, int64_t n);
 
   // Everything that was committed, as one number.
   uint64_t Trace() const;
@@ -71,6 +79,10 @@ class World {
   void Say(const std::string& what) const;
   void Submit(size_t request);
   void Nemesis();
+  // Returns when the last one is back.
+  absl::Duration Swizzle();
+  void Heal();
+  void Finish();
   void Client();
 
   // I3, I7, I12: of what anybody can see now.
@@ -97,6 +109,11 @@ class World {
   std::map<std::string, std::unique_ptr<control::Subscription>> watches_;
   std::set<std::string> cut_off_;
   bool chaos_ = true;
+  bool has_nemesis_ = true;
+  int64_t num_messages_ = 0;
+  // What becomes of which message; 0: of none.
+  Fault fault_ = Fault::kLost;
+  int64_t faulty_message_ = 0;
 
   std::vector<Request> requests_;
   // When the coordinator heard a node again, and after how long; a reboot or a
