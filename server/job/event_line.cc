@@ -93,7 +93,7 @@ class Reader {
   void Read(const char* key, std::map<std::string, double>& target) {
     const json* value = Find(key);
     if (value == nullptr) return;
-    if (!IsSmallObject(*value)) return Fail(key, *value, "an object");
+    if (!IsSmallObject(key, *value)) return;
     for (const auto& [name, entry] : value->items()) {
       const auto number = AsNumber(entry);
       if (!number)
@@ -105,7 +105,7 @@ class Reader {
   void Read(const char* key, std::map<std::string, std::string>& target) {
     const json* value = Find(key);
     if (value == nullptr) return;
-    if (!IsSmallObject(*value)) return Fail(key, *value, "an object");
+    if (!IsSmallObject(key, *value)) return;
     for (const auto& [name, entry] : value->items()) {
       if (!entry.is_string()) {
         return Fail(fmt::format("{}.{}", key, name), entry, "a text");
@@ -153,8 +153,18 @@ class Reader {
   const absl::Status& status() const { return status_; }
 
  private:
-  static bool IsSmallObject(const json& value) {
-    return value.is_object() && value.size() <= kMaxMapEntries;
+  bool IsSmallObject(const char* key, const json& value) {
+    if (!value.is_object()) {
+      Fail(key, value, "an object");
+      return false;
+    }
+    if (value.size() <= kMaxMapEntries) return true;
+    if (status_.ok()) {
+      status_ = absl::InvalidArgumentError(
+          fmt::format("{}.{}: has {} entries, at most {} are accepted", where_,
+                      key, value.size(), kMaxMapEntries));
+    }
+    return false;
   }
 
   const json& object_;

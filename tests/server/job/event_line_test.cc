@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <optional>
+#include <string>
+#include <vector>
 
 namespace epochd::job {
 namespace {
@@ -138,6 +141,118 @@ TEST(EventLineTest, SaysWhichKeyIsWrong) {
     EXPECT_NE(Error(row.line).find(row.part), std::string::npos)
         << row.line << " gave " << Error(row.line);
   }
+}
+
+TEST(EventLineTest, EveryKeyOfEveryTypeIsCheckedForItsKind) {
+  const struct {
+    const char* type;
+    std::vector<const char*> numbers;
+    std::vector<const char*> texts;
+    std::vector<const char*> objects;
+    const char* needed;
+  } kRows[] = {
+      {"training_began",
+       {"total_epochs", "initial_epoch", "initial_batch", "train_batches",
+        "val_batches", "train_samples", "val_samples", "parameters"},
+       {"resumed_from"},
+       {},
+       ""},
+      {"first_step", {"step"}, {}, {}, ""},
+      {"epoch_started", {"epoch"}, {}, {}, ""},
+      {"epoch_finished",
+       {"epoch", "step", "seconds", "samples_per_second", "data_wait_seconds"},
+       {},
+       {"metrics", "learning_rates"},
+       ""},
+      {"metrics", {"epoch", "step"}, {}, {"metrics"}, ""},
+      {"checkpoint_saved",
+       {"epoch", "step", "batch", "bytes", "world_size"},
+       {"manifest_sha256"},
+       {"metrics"},
+       R"(,"path":"/c")"},
+      {"checkpoint_removed", {}, {"path"}, {}, ""},
+      {"training_ended",
+       {"epochs"},
+       {"message"},
+       {"outputs"},
+       R"(,"outcome":"failed")"},
+      {"notice", {"rank"}, {"text"}, {}, R"(,"severity":"info")"},
+      {"progress",
+       {"epoch", "total_epochs", "batch", "batches", "step", "loss",
+        "samples_per_second"},
+       {"phase"},
+       {},
+       ""},
+  };
+  for (const auto& row : kRows) {
+    const auto line = [&](const char* key, const char* value) {
+      return std::string("{\"type\":\"") + row.type + "\"" + row.needed +
+             ",\"" + key + "\":" + value + "}";
+    };
+    for (const char* key : row.numbers) {
+      EXPECT_TRUE(ParseEventLine(line(key, "1")).ok()) << line(key, "1");
+      // "" is a text, but not one of those that stand for a number.
+      for (const char* wrong : {"\"\"", "true", "[]", "{}"}) {
+        EXPECT_NE(Error(line(key, wrong)).find(key), std::string::npos);
+      }
+    }
+    for (const char* key : row.texts) {
+      for (const char* wrong : {"1", "true", "[]", "{}"}) {
+        EXPECT_NE(Error(line(key, wrong)).find(key), std::string::npos);
+      }
+    }
+    for (const char* key : row.objects) {
+      EXPECT_TRUE(ParseEventLine(line(key, "{}")).ok()) << line(key, "{}");
+      for (const char* wrong : {"1", "true", "[]", "\"\""}) {
+        EXPECT_NE(Error(line(key, wrong)).find(key), std::string::npos);
+      }
+    }
+  }
+}
+
+TEST(EventLineTest, MoreEntriesThanAreKeptAreSaidByTheirNumber) {
+  const auto line = [](int num_entries) {
+    std::string text = R"({"type":"metrics","metrics":{)";
+    for (int i = 0; i < num_entries; ++i) {
+      text += (i == 0 ? "\"m" : ",\"m") + std::to_string(i) + "\":1";
+    }
+    return text + "}}";
+  };
+  EXPECT_EQ(Parse<MetricsLogged>(line(1000)).metrics.size(), 1000u);
+  EXPECT_EQ(Error(line(1001)),
+            "metrics.metrics: has 1001 entries, at most 1000 are accepted");
+}
+
+TEST(EventLineTest, TimesThatNoClockShowsAreLeftOut) {
+  const auto time_of = [](const std::string& time) {
+    const auto parsed =
+        ParseEventLine(R"({"type":"first_step","time":)" + time + "}");
+    EXPECT_TRUE(parsed.ok()) << parsed.status();
+    return parsed.ok() ? parsed->time : std::nullopt;
+  };
+  EXPECT_EQ(time_of("0"), absl::UnixEpoch());
+  EXPECT_EQ(time_of("253402300799"), absl::FromUnixSeconds(253402300799));
+  for (const char* odd : {"-1", "253402300800", "1e300", "\"NaN\"",
+                          "\"Infinity\"", "\"-Infinity\"", "null"}) {
+    EXPECT_EQ(time_of(odd), std::nullopt) << odd;
+  }
+}
+
+TEST(EventLineTest, DurationsThatAreNotFiniteAreNone) {
+  for (const char* odd : {"\"NaN\"", "\"Infinity\"", "\"-Infinity\""}) {
+    const auto finished = Parse<EpochFinished>(
+        std::string(R"({"type":"epoch_finished","seconds":)") + odd +
+        R"(,"data_wait_seconds":)" + odd + "}");
+    EXPECT_EQ(finished.elapsed, absl::ZeroDuration()) << odd;
+    EXPECT_EQ(finished.data_wait, absl::ZeroDuration()) << odd;
+  }
+}
+
+TEST(EventLineTest, ALongValueIsQuotedInPart) {
+  const std::string error = Error(R"({"type":"first_step","step":")" +
+                                  std::string(1000, 'x') + "\"}");
+  EXPECT_LT(error.size(), 200u) << error;
+  EXPECT_NE(error.find("xxx..."), std::string::npos) << error;
 }
 
 TEST(EventLineTest, HostileLinesAreOnlyErrors) {

@@ -3,8 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
+#include <string>
+#include <utility>
 
 #include "tests/server/job/make_job.h"
 
@@ -199,6 +202,54 @@ TEST(ApplyTest, FoldsCheckpoints) {
             Code::kFailedPrecondition);
   EXPECT_EQ(Add(job, 1, CheckpointSaved{MakeCheckpoint("")}).code(),
             Code::kInvalidArgument);
+}
+
+TEST(ApplyTest, TheEndOfTrainingLeavesItsBestAndItsOutputs) {
+  Job job = Running();
+  TrainingEnded ended;
+  ended.best = BestMetric{"val/loss", 0.25, 7};
+  ended.outputs = {{"metrics", "/a"}, {"predictions", "/p"}};
+  ASSERT_TRUE(Add(job, 1, ended).ok());
+  EXPECT_EQ(job.best, ended.best);
+  EXPECT_EQ(job.outputs, ended.outputs);
+  // One that failed early knows no best; that of before stands.
+  ended.best.reset();
+  ended.outputs = {{"metrics", "/b"}};
+  ASSERT_TRUE(Add(job, 1, ended).ok());
+  EXPECT_EQ(job.best->epoch, 7);
+  EXPECT_EQ(job.outputs, ended.outputs);
+}
+
+TEST(ApplyTest, ARefusalSaysOfWhichJobAndWhy) {
+  Job job = Assigned();
+  const auto why = [&](int attempt, EventBody body) {
+    const absl::Status status = Add(job, attempt, std::move(body));
+    EXPECT_FALSE(status.ok());
+    const std::string text(status.message());
+    const std::string subject = job.id.ResourceName() + ": ";
+    EXPECT_EQ(text.find(subject), 0u) << text;
+    return text.substr(std::min(text.size(), subject.size()));
+  };
+  EXPECT_EQ(why(2, FirstStep{1}), "attempt 2 is not the live one");
+  EXPECT_EQ(why(1, To(AttemptState::kAssigned)),
+            "only a queued job can be assigned");
+  EXPECT_EQ(why(1, JobStateChanged{JobState::kStopping,
+                                   JobReason::kCancelRequested, ""}),
+            "an event of the job names attempt 1");
+  EXPECT_EQ(
+      why(0, JobStateChanged{JobState::kRunning, JobReason::kTraining, ""}),
+      "cannot be running while its attempt is assigned");
+  EXPECT_EQ(
+      why(0, JobStateChanged{JobState::kCancelled, JobReason::kCancelled, ""}),
+      "state cancelled cannot follow starting");
+  EXPECT_EQ(
+      why(0, JobStateChanged{JobState::kQueued, JobReason::kSubmitted, ""}),
+      "cannot be queued while an attempt is alive");
+  EXPECT_EQ(
+      why(0, JobStateChanged{JobState::kStarting, JobReason::kCompleted, ""}),
+      "reason completed does not explain state starting");
+  EXPECT_EQ(why(1, CheckpointRemoved{MakeCheckpoint("/x")}),
+            "checkpoint '/x' is not recorded");
 }
 
 TEST(ApplyTest, KnowsTheLastFinishedEpoch) {

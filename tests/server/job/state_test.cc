@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -76,6 +77,52 @@ TEST(StateTest, EveryReasonExplainsSomeState) {
     for (const S state : AllJobStates()) explains |= Explains(reason, state);
     EXPECT_TRUE(explains) << Name(reason);
   }
+}
+
+TEST(StateTest, AReasonStandsOnlyBesideTheStatesThatItExplains) {
+  using Why = JobReason;
+  const std::set<S> queued = {S::kQueued};
+  const std::set<S> active = {S::kStarting, S::kRunning};
+  const std::map<Why, std::set<S>> expected = {
+      {Why::kSubmitted, queued},
+      {Why::kNoWorkers, queued},
+      {Why::kNoFreeDevices, queued},
+      {Why::kBehindOthers, queued},
+      {Why::kUnsatisfiable, queued},
+      {Why::kComponentsMissing, queued},
+      {Why::kRestartBackoff, queued},
+      {Why::kAwaitingCertainEnd, {S::kQueued, S::kStarting, S::kRunning}},
+      {Why::kAssigned, active},
+      {Why::kTraining, active},
+      {Why::kWorkerUnreachable, active},
+      {Why::kCancelRequested, {S::kStopping}},
+      {Why::kTimeLimit, {S::kStopping, S::kFailed}},
+      {Why::kCompleted, {S::kSucceeded}},
+      {Why::kCancelled, {S::kCancelled}},
+      {Why::kBadSpec, {S::kFailed}},
+      {Why::kTrainingFailed, {S::kFailed}},
+      {Why::kRestartsExhausted, {S::kFailed}},
+      {Why::kNotRestartable, {S::kFailed}}};
+  EXPECT_EQ(expected.size(), AllJobReasons().size());
+  for (const auto& [reason, states] : expected) {
+    for (const S state : AllJobStates()) {
+      EXPECT_EQ(Explains(reason, state), states.contains(state))
+          << Name(reason) << ", " << Name(state);
+    }
+  }
+}
+
+TEST(StateTest, WhatNobodyKnowsHasANameAndGoesNowhere) {
+  const auto state = static_cast<S>(99);
+  EXPECT_FALSE(Name(state).empty());
+  EXPECT_FALSE(IsTerminal(state));
+  for (const S known : AllJobStates()) {
+    EXPECT_FALSE(MayFollow(state, known));
+    EXPECT_FALSE(MayFollow(known, state));
+  }
+  EXPECT_FALSE(MayFollow(A::kAssigned, static_cast<A>(99)));
+  EXPECT_FALSE(Explains(static_cast<JobReason>(99), S::kQueued));
+  EXPECT_FALSE(Explains(JobReason::kSubmitted, state));
 }
 
 TEST(StateTest, EveryStateHasAReason) {

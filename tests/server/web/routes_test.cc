@@ -94,6 +94,39 @@ TEST_F(RoutesTest, ThePageShowsJobsAndWorkers) {
   }
 }
 
+TEST_F(RoutesTest, ThePageSaysWhyAndWhereAJobWaits) {
+  control::JobView& view = snapshot_.jobs[0];
+  view.reason = job::JobReason::kNoFreeDevices;
+  view.message = "needs 2 ranks & more";
+  view.queue_position = 3;
+  view.progress.reset();
+  const std::string page = Make().at("/")().body;
+  EXPECT_THAT(page, HasSubstr(" #3</td>"));
+  EXPECT_THAT(page, HasSubstr("no_free_devices: needs 2 ranks &amp; more"));
+  EXPECT_THAT(page, Not(HasSubstr("epoch 4/30")));
+}
+
+TEST_F(RoutesTest, ThePageOfAnEmptyCoordinatorSaysSo) {
+  snapshot_.jobs.clear();
+  snapshot_.workers.clear();
+  snapshot_.stats = {};
+  const std::string page = Make().at("/")().body;
+  EXPECT_THAT(page, HasSubstr("<p>no jobs</p>"));
+  EXPECT_THAT(page, HasSubstr("</html>"));
+  // A worker known from before a restart was never seen, and a job submitted
+  // under a clock that was ahead is no less than new.
+  fleet::WorkerView worker;
+  worker.record.id = job::WorkerId("w1");
+  worker.state = fleet::WorkerState::kUnreachable;
+  snapshot_.workers = {worker};
+  snapshot_.jobs = {SampleJobView(1, "digits")};
+  snapshot_.now = absl::FromUnixSeconds(5);
+  const std::string odd = Make().at("/")().body;
+  EXPECT_THAT(odd, HasSubstr("<td></td></tr>"));
+  EXPECT_THAT(odd, HasSubstr("0 ago"));
+  EXPECT_THAT(odd, Not(HasSubstr("<td>-")));
+}
+
 TEST_F(RoutesTest, ThePageLoadsNothingFromElsewhereAndRunsNothing) {
   const std::string page = Make().at("/")().body;
   for (const char* text : {"http:", "https:", "<script", "style=\"", "src="}) {
