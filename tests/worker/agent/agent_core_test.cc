@@ -136,6 +136,21 @@ TEST_F(AgentCoreTest, EndsCompletedOnlyWhenEveryRankIsDone) {
   EXPECT_TRUE(Observed().drained);
 }
 
+// The others may still be saving, for as long as that takes.
+TEST_F(AgentCoreTest, ARankThatIsDoneEarlyHurriesNobody) {  // P-118
+  Want({Wanted("a", 2, 2), Wanted("b", 2, 2)});
+  runner_.End(RankDir(0, "a"), 0);
+  runner_.End(RankDir(1, "b"), 0);
+  for (int i = 0; i < 60; ++i) Step(absl::Minutes(1));
+  EXPECT_THAT(runner_.stopped, IsEmpty());
+  EXPECT_THAT(runner_.killed, IsEmpty());
+  runner_.End(RankDir(1, "a"), 0);
+  runner_.End(RankDir(0, "b"), 0);
+  Step();
+  EXPECT_EQ(Observed("a").reason, AttemptReason::kCompleted);
+  EXPECT_EQ(Observed("b").reason, AttemptReason::kCompleted);
+}
+
 TEST_F(AgentCoreTest, AFailingRankStopsTheOthersAndIsNamed) {
   Want({Wanted("a", 2, 2)});
   Append(link::EventsPath(RankDir(1)),

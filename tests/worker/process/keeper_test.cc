@@ -174,6 +174,25 @@ TEST_F(Keeper, EndsARankOverItsMemory) {
   EXPECT_THAT(folder.log(), HasSubstr("memory:"));
 }
 
+TEST_F(Keeper, ANeighbourOfTheSameLimitIsNotCalledOutOfMemory) {  // P-112
+  link::AttemptSpec spec = ScriptCommand("echo $$ > up; exec sleep 1000");
+  spec.memory_bytes = 64 << 20;
+  const AttemptFolder neighbour(dir_ / "a", spec);
+  Start(neighbour);
+  const int64_t rank = WaitForNumber(neighbour.file("up"));
+  spec.command = {"perl", "-e",
+                  "$x = \"x\" x (256 << 20); select(undef, undef, undef, "
+                  "1000)"};
+  const AttemptFolder greedy(dir_ / "b", spec);
+  Start(greedy);
+  EXPECT_TRUE(greedy.WaitForExit().oom);
+  // Killed like one, but by somebody else.
+  kill(static_cast<pid_t>(rank), SIGKILL);
+  const link::ExitRecord record = neighbour.WaitForExit();
+  EXPECT_EQ(record.term_signal, SIGKILL);
+  EXPECT_FALSE(record.oom);
+}
+
 TEST_F(Keeper, TheKernelEndsTheRankBeforeItsKeeper) {  // P-109
   const AttemptFolder folder(dir_ / "a",
                              ScriptCommand("cat /proc/self/oom_score_adj; "
