@@ -3,16 +3,22 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdio>
 #include <map>
 
 #include "client/epochctl/words.h"
+#include "client/terminal/human.h"
 #include "client/terminal/width.h"
 
 namespace epochd::epochctl {
 namespace {
 
 std::string FixedNumber(double value) {
+  const double magnitude = std::abs(value);
+  // Others would be zeros alone, or more digits than anybody reads.
+  if (!(magnitude >= 1e-3 && magnitude < 1e7))
+    return terminal::HumanNumber(value);
   std::array<char, 64> buffer;
   const int size = snprintf(buffer.data(), buffer.size(), "%.4f", value);
   return std::string(buffer.data(), static_cast<size_t>(size));

@@ -69,6 +69,10 @@ absl::Status ApplyContext(const std::string& path, std::string name,
       settings.tls.key = path_of("tls_key");
       if (const client::Json* insecure = context.Take("insecure")) {
         settings.insecure = insecure->is_boolean() && insecure->get<bool>();
+        if (!insecure->is_boolean()) {
+          context.Report("insecure", "expected true or false, got " +
+                                         client::Quoted(*insecure));
+        }
       }
       context.Finish();
     }

@@ -62,6 +62,10 @@ void ApplyOverride(Document& document, const std::string& text) {
   Json* value = &document.value;
   std::string field;
   for (const std::string& part : parts) {
+    // What is not there need not be taken away, nor its surroundings made.
+    const bool is_absent =
+        value->is_null() || (value->is_object() && !value->contains(part));
+    if (given.value.is_null() && is_absent) return;
     if (value->is_null()) *value = Json::object();
     if (value->is_object()) {
       field = catalogue::AppendKey(field, part);

@@ -40,7 +40,8 @@ std::string HumanBytes(int64_t bytes) {
                                                  "TiB"};
   auto value = static_cast<double>(bytes);
   size_t unit = 0;
-  while (std::abs(value) >= 1024 && unit + 1 < kUnits.size()) {
+  // As rounded below: never 1024 of a unit.
+  while (std::abs(value) >= 1023.5 && unit + 1 < kUnits.size()) {
     value /= 1024;
     ++unit;
   }
@@ -61,11 +62,14 @@ std::string HumanNumber(double value) {
 }
 
 std::string HumanCount(double value) {
-  if (!std::isfinite(value)) return HumanNumber(value);
+  if (!(std::abs(value) < 1e13)) return HumanNumber(value);
   constexpr std::array<std::pair<double, const char*>, 3> kUnits = {
       {{1e9, "G"}, {1e6, "M"}, {1e3, "k"}}};
   for (const auto& [factor, unit] : kUnits) {
-    if (value >= factor) return Format("%.3g%s", value / factor, unit);
+    // What three digits round up to the unit is one of it.
+    if (value < 0.9995 * factor) continue;
+    const double number = value / factor;
+    return Format(number < 999.5 ? "%.3g%s" : "%.0f%s", number, unit);
   }
   return Format("%.0f", value);
 }

@@ -118,14 +118,17 @@ class Canvas {
 };
 
 size_t Scale(double value, const Range& range, size_t num_dots) {
-  const double t = (value - range.low) / (range.high - range.low);
+  // The range of two doubles may be more than one holds.
+  const long double low = range.low;
+  const auto t = static_cast<double>((value - low) / (range.high - low));
   return static_cast<size_t>(
       std::lround(std::clamp(t, 0.0, 1.0) * static_cast<double>(num_dots - 1)));
 }
 
 std::string Legend(const std::vector<Curve>& curves, const PlotOptions& options,
                    const Style& style) {
-  std::string legend = options.title;
+  std::string legend =
+      Fit(options.title, static_cast<size_t>(options.width), style.unicode);
   size_t used = DisplayWidth(legend);
   for (size_t i = 0; i < curves.size(); ++i) {
     const std::string mark =
@@ -178,7 +181,7 @@ std::string RenderPlot(const std::vector<Curve>& curves,
     if (!is_labelled) continue;
     const double t =
         1 - static_cast<double>(line) / static_cast<double>(num_lines - 1);
-    const double value = drawn.low + t * (drawn.high - drawn.low);
+    const double value = (1 - t) * drawn.low + t * drawn.high;
     y_labels[line] = HumanNumber(log_y ? std::pow(10, value) : value);
     label_width = std::max(label_width, y_labels[line].size());
   }

@@ -19,6 +19,10 @@ struct Flags {
 };
 
 absl::StatusOr<client::JobFilter> Filter(const Flags& flags) {
+  if (flags.limit < 0) {
+    return absl::InvalidArgumentError("--limit: expected 0 and more, got '" +
+                                      std::to_string(flags.limit) + "'");
+  }
   client::JobFilter filter;
   filter.project = flags.project;
   filter.limit = flags.limit;
@@ -32,7 +36,7 @@ absl::StatusOr<client::JobFilter> Filter(const Flags& flags) {
   }
   for (const std::string& label : flags.labels) {
     const size_t equals = label.find('=');
-    if (equals == std::string::npos) {
+    if (equals == std::string::npos || equals == 0) {
       return absl::InvalidArgumentError(
           "--selector: expected KEY=VALUE, got '" + label + "'");
     }

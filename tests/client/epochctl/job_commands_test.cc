@@ -179,6 +179,57 @@ TEST_F(JobCommandsTest, FiltersListsAtTheServer) {
   EXPECT_EQ(request.page_size(), 2);
 }
 
+TEST_F(JobCommandsTest, RefusesFiltersThatMakeNoSenseBeforeItAsks) {
+  struct Case {
+    std::vector<std::string> arguments;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{{"ps", "--limit", "-1"},
+                "--limit: expected 0 and more, got '-1'"},
+           Case{{"ps", "-l", "team"},
+                "--selector: expected KEY=VALUE, got 'team'"},
+           Case{{"ps", "-l", "=a"}, "--selector: expected KEY=VALUE, got '=a'"},
+           Case{{"ps", "--state", "lost"}, "lost"},
+           Case{{"ps", "--limit", "many"}, "many"},
+           Case{{"job", "wait", "a1", "--timeout", "soon"},
+                "--timeout: expected a duration such as 90s"},
+           Case{{"job", "wait", "a1", "--timeout", "-1s"}, "got '-1s'"},
+           Case{{"job", "wait", "a1", "--timeout", "0s"}, "got '0s'"},
+           Case{{"logs", "a1", "--rank", "first"}, "first"},
+       }) {
+    EXPECT_EQ(Run(c.arguments), kUsage) << c.message;
+    EXPECT_THAT(err(), HasSubstr(c.message));
+    EXPECT_EQ(out(), "");
+  }
+  EXPECT_TRUE(server_.jobs.list_requests.empty());
+  EXPECT_TRUE(server_.jobs.log_requests.empty());
+}
+
+TEST_F(JobCommandsTest, StopsReadingPagesAtTheLimit) {
+  EXPECT_EQ(Run({"ps", "-q", "--limit", "2"}), kOk);
+  EXPECT_EQ(out(), "jobs/0\njobs/1\n");
+  EXPECT_EQ(server_.jobs.list_requests.size(), 2u);
+}
+
+TEST_F(JobCommandsTest, TextOfJobsDoesNotDriveATerminal) {
+  v1::Job& job = server_.jobs.job;
+  job.mutable_spec()->set_display_name("a\x1b[31mb");
+  job.set_message("line\nline\r\x07");
+  job.mutable_best()->set_name("m\x1b]0;x\x07");
+  for (const std::vector<std::string>& arguments :
+       {std::vector<std::string>{"ps", "-o", "wide"},
+        std::vector<std::string>{"status", "a1"}}) {
+    EXPECT_EQ(Run(arguments), kOk);
+    const std::string printed = out();
+    for (const char c : printed) {
+      EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20)
+          << arguments[0] << ": " << printed;
+    }
+    EXPECT_THAT(printed, HasSubstr("a\\x1b[31mb"));
+  }
+}
+
 TEST_F(JobCommandsTest, SaysThatThereAreNoJobsWithoutATable) {
   server_.jobs.is_empty = true;
   EXPECT_EQ(Run({"ps"}), kOk);

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+#include <string>
+
 namespace epochd::epochctl {
 namespace {
 
@@ -31,6 +35,42 @@ TEST(Outcome, EndsWithTheBestOfTheMonitoredMetric) {
             "metrics          /s/m\\x1b[2J.jsonl\n"
             "tensorboard      /s/tb\n"
             "best val/accuracy 0.9750 at epoch 21\n");
+}
+
+TEST(Outcome, WritesABestOfAnySize) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  const struct {
+    double value;
+    const char* text;
+  } kRows[] = {
+      {12.34567, "12.3457"},  {-0.5, "-0.5000"},   {0, "0"},
+      {1.25e-5, "1.250e-05"}, {1e60, "1.000e+60"}, {-kMost, "-1.798e+308"},
+      {std::nan(""), "nan"},  {HUGE_VAL, "inf"}};
+  for (const auto& row : kRows) {
+    v1::Job job = Finished(v1::JOB_STATE_SUCCEEDED, v1::JOB_REASON_COMPLETED);
+    job.mutable_best()->set_name("val/loss");
+    job.mutable_best()->set_value(row.value);
+    job.mutable_best()->set_epoch(2);
+    EXPECT_EQ(OutcomeText(job, History()),
+              std::string("best val/loss ") + row.text + " at epoch 2\n");
+  }
+}
+
+TEST(Outcome, TakesTheBestOfTheEndWhereTheJobHasNone) {
+  History history;
+  v1::Event event;
+  event.mutable_training_ended()->mutable_best()->set_name("val/loss");
+  event.mutable_training_ended()->mutable_best()->set_value(0.25);
+  event.mutable_training_ended()->mutable_best()->set_epoch(3);
+  history.Add(event);
+  v1::Event saved;
+  saved.mutable_checkpoint_saved()->mutable_checkpoint()->set_path("/s/c");
+  saved.mutable_checkpoint_saved()->mutable_checkpoint()->set_best(true);
+  history.Add(saved);
+  EXPECT_EQ(
+      OutcomeText(Finished(v1::JOB_STATE_SUCCEEDED, v1::JOB_REASON_COMPLETED),
+                  history),
+      "checkpoint_best  /s/c\nbest val/loss 0.2500 at epoch 3\n");
 }
 
 TEST(Outcome, EndsWithTheStateWhereNothingWasMonitored) {

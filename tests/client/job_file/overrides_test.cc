@@ -71,6 +71,42 @@ TEST(Overrides, TakeAwayWhatIsSetToNull) {
   EXPECT_THAT(After("hooks.2=null")["experiment"]["hooks"], SizeIs(2));
 }
 
+TEST(Overrides, TakeNothingAwayWhereNothingIs) {
+  const Json before = ReadDocument(kFile).value;
+  for (const char* text :
+       {"lr_scheduler=null", "lr_scheduler.gamma=null",
+        "a.b.c=", "hooks.0.patience=~", "resources.replicas=null",
+        "resources.nodes.labels.zone=null", "experiment.x.y=null"}) {
+    EXPECT_EQ(After(text), before) << text;
+  }
+  Document empty = ReadDocument("");
+  ApplyOverride(empty, "seed=null");
+  EXPECT_THAT(empty.problems, IsEmpty());
+  EXPECT_TRUE(empty.value.is_null());
+}
+
+TEST(Overrides, BuildWhatIsMissingOnTheWay) {
+  Document empty = ReadDocument("");
+  ApplyOverride(empty, "optimizer.groups={a: 1}");
+  ApplyOverride(empty, "resources.replicas=2");
+  EXPECT_THAT(empty.problems, IsEmpty());
+  EXPECT_EQ(empty.value,
+            Json::parse(R"({"experiment": {"optimizer": {"groups": {"a": 1}}},
+                            "resources": {"replicas": 2}})"));
+}
+
+TEST(Overrides, TheLaterOneWins) {
+  Document document = ReadDocument(kFile);
+  for (const char* text : {"seed=2", "seed=null", "seed=3", "hooks.2={type: A}",
+                           "hooks.0=null", "hooks.1.type=B"}) {
+    ApplyOverride(document, text);
+  }
+  EXPECT_THAT(document.problems, IsEmpty());
+  EXPECT_EQ(document.value["experiment"]["seed"], 3);
+  EXPECT_EQ(document.value["experiment"]["hooks"][1]["type"], "B");
+  EXPECT_THAT(document.value["experiment"]["hooks"], SizeIs(2));
+}
+
 TEST(Overrides, StandAtNoLine) {
   Document document = ReadDocument(kFile);
   ApplyOverride(document, "hooks.0={type: StepRatio, ratio: 2}");

@@ -41,6 +41,27 @@ TEST(Human, WritesCountsWithUnits) {
   EXPECT_EQ(HumanCount(950), "950");
   EXPECT_EQ(HumanCount(12345), "12.3k");
   EXPECT_EQ(HumanCount(4.567e6), "4.57M");
+  EXPECT_EQ(HumanCount(0), "0");
+  EXPECT_EQ(HumanCount(std::nan("")), "nan");
+}
+
+TEST(Human, RoundsUpIntoTheNextUnit) {
+  EXPECT_EQ(HumanCount(999.4), "999");
+  EXPECT_EQ(HumanCount(999.5), "1k");
+  EXPECT_EQ(HumanCount(999499), "999k");
+  EXPECT_EQ(HumanCount(999999), "1M");
+  EXPECT_EQ(HumanCount(999999999), "1G");
+  EXPECT_EQ(HumanCount(5e12), "5000G");
+  EXPECT_EQ(HumanCount(-1e300), "-1.000e+300");
+  EXPECT_EQ(HumanBytes(1023), "1023B");
+  EXPECT_EQ(HumanBytes((1 << 20) - 1), "1.0MiB");
+  EXPECT_EQ(HumanBytes((int64_t{1} << 30) - 1), "1.0GiB");
+  EXPECT_EQ(HumanBytes(-2048), "-2KiB");
+  EXPECT_EQ(HumanDuration(absl::Milliseconds(999)), "999ms");
+  EXPECT_EQ(HumanDuration(absl::Seconds(59.9)), "59s");
+  EXPECT_EQ(HumanDuration(absl::Seconds(3599.9)), "59m59s");
+  EXPECT_EQ(HumanDuration(absl::Seconds(86399)), "23h59m");
+  EXPECT_EQ(HumanDuration(absl::ZeroDuration()), "0ms");
 }
 
 }  // namespace

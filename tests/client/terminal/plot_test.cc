@@ -79,6 +79,17 @@ TEST(Plot, StaysWithinItsWidthAndHeight) {
   }
 }
 
+TEST(Plot, CutsATitleAndLeavesOutNamesThatDoNotFit) {
+  PlotOptions options = Options();
+  options.title = std::string(100, 't');
+  const std::string plot = RenderPlot(Curves(), options, Style{});
+  EXPECT_EQ(plot.substr(0, plot.find('\n')), std::string(39, 't') + "~");
+  options.title = "loss of all";
+  options.width = 28;
+  const std::string narrow = RenderPlot(Curves(), options, Style{});
+  EXPECT_EQ(narrow.substr(0, narrow.find('\n')), "loss of all  * train/loss");
+}
+
 TEST(Plot, LeavesGapsWhereNumbersAreNotFinite) {
   const double nan = std::nan("");
   const double inf = std::numeric_limits<double>::infinity();
@@ -96,6 +107,30 @@ TEST(Plot, ShowsASinglePointAndAConstant) {
         std::vector<std::pair<double, double>>{{1, 0}, {2, 0}}}) {
     const std::string plot = RenderPlot({{"x", points}}, Options(), Style{});
     EXPECT_NE(plot.find('*', plot.find('\n')), std::string::npos) << plot;
+  }
+}
+
+TEST(Plot, DrawsNumbersAtTheEndsOfWhatADoubleHolds) {
+  constexpr double kMost = std::numeric_limits<double>::max();
+  constexpr double kLeast = std::numeric_limits<double>::denorm_min();
+  for (const std::vector<std::pair<double, double>>& points :
+       {std::vector<std::pair<double, double>>{{1, -kMost}, {2, kMost}},
+        std::vector<std::pair<double, double>>{{-kMost, 1}, {kMost, 2}},
+        std::vector<std::pair<double, double>>{{1, kMost}},
+        std::vector<std::pair<double, double>>{{1, kLeast}, {2, 0}},
+        std::vector<std::pair<double, double>>{{0, kLeast}, {kLeast, 1}}}) {
+    for (const bool log_y : {false, true}) {
+      PlotOptions options = Options();
+      options.log_y = log_y;
+      std::istringstream lines(RenderPlot({{"x", points}}, options, Style{}));
+      std::string line;
+      int num_marks = 0;
+      while (std::getline(lines, line)) {
+        EXPECT_LE(DisplayWidth(line), 40u) << line;
+        num_marks += line.find('*') != std::string::npos;
+      }
+      EXPECT_GE(num_marks, 2) << "the legend's and a dot";
+    }
   }
 }
 
