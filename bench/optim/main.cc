@@ -122,7 +122,7 @@ std::vector<Case> MakeCases(const Shapes& shapes) {
                              {.lr = 1e-6, .momentum = 0.9, .centered = true}),
        Theirs<optim::RMSprop>(
            shapes, optim::RMSpropOptions(1e-6).momentum(0.9).centered(true))},
-      {"NAdam", Ours<engine::Nadam>(shapes, {.lr = 1e-6}), {}},
+      {"NAdam", Ours<engine::Nadam>(shapes, {{.lr = 1e-6}}), {}},
       {"RAdam", Ours<engine::Radam>(shapes, {.lr = 1e-6}), {}},
       {"Adamax", Ours<engine::Adamax>(shapes, {.lr = 1e-6}), {}},
       {"Lion", Ours<engine::Lion>(shapes, {.lr = 1e-6}), {}},

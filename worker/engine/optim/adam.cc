@@ -18,10 +18,7 @@ std::vector<std::string> StateNames(bool amsgrad) {
 }  // namespace
 
 Adam::Adam(ParameterGroups groups, const Options& options)
-    : GroupedOptimizer(std::move(groups),
-                       {.lr = options.lr,
-                        .momentum = options.beta1,
-                        .weight_decay = options.weight_decay},
+    : GroupedOptimizer(std::move(groups), options.of_groups(),
                        StateNames(options.amsgrad)),
       options_(options) {}
 

@@ -5,24 +5,14 @@
 // exp_avg_sq and, with amsgrad, max_exp_avg_sq.
 #pragma once
 
-#include "worker/engine/optim/grouped.h"
+#include "worker/engine/optim/adam_settings.h"
 
 namespace epochd::engine {
 
 class Adam : public GroupedOptimizer {
  public:
-  struct Options {
-    double lr = 1e-3;
-    // Momentum of the groups.
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0.0;
-    bool amsgrad = false;
-    bool maximize = false;
-    // AdamW.
-    bool decoupled_weight_decay = false;
-  };
+  // Decoupled decay: AdamW.
+  using Options = AdamSettings;
 
   Adam(ParameterGroups groups, const Options& options);
 

@@ -9,11 +9,7 @@
 namespace epochd::engine {
 
 Adamax::Adamax(ParameterGroups groups, const Options& options)
-    : ForeachOptimizer(std::move(groups),
-                       {.lr = options.lr,
-                        .momentum = options.beta1,
-                        .weight_decay = options.weight_decay},
-                       {"exp_avg", "exp_inf"}, {.maximize = options.maximize}),
+    : ForeachOptimizer(std::move(groups), options, {"exp_avg", "exp_inf"}),
       options_(options) {}
 
 void Adamax::UpdateFrom(const Tensors& gradients, Bundle& bundle,

@@ -10,14 +10,7 @@ namespace epochd::engine {
 
 class Adamax : public ForeachOptimizer {
  public:
-  struct Options {
-    double lr = 2e-3;
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0.0;
-    bool maximize = false;
-  };
+  using Options = AdamSettings;
 
   Adamax(ParameterGroups groups, const Options& options);
 

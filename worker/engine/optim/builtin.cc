@@ -38,7 +38,17 @@ Options ReadCommon(const Params& params) {
     std::tie(options.beta1, options.beta2) = ReadBetas(params);
   }
   if constexpr (requires { options.eps; }) options.eps = params.Float("eps");
+  if constexpr (requires { options.decoupled_weight_decay; }) {
+    options.decoupled_weight_decay = params.Has("decoupled_weight_decay") &&
+                                     params.Bool("decoupled_weight_decay");
+  }
   return options;
+}
+
+// One that has nothing else.
+template <class T>
+Made MakeCommon(const Params& params, const ParameterGroups& groups) {
+  return std::make_unique<T>(groups, ReadCommon<typename T::Options>(params));
 }
 
 Made MakeSgd(const Params& params, const ParameterGroups& groups) {
@@ -53,8 +63,7 @@ template <bool decoupled>
 Made MakeAdam(const Params& params, const ParameterGroups& groups) {
   Adam::Options options = ReadCommon<Adam::Options>(params);
   options.amsgrad = params.Bool("amsgrad");
-  options.decoupled_weight_decay =
-      decoupled || params.Bool("decoupled_weight_decay");
+  if (decoupled) options.decoupled_weight_decay = true;
   return std::make_unique<Adam>(groups, options);
 }
 
@@ -76,22 +85,7 @@ Made MakeRmsprop(const Params& params, const ParameterGroups& groups) {
 Made MakeNadam(const Params& params, const ParameterGroups& groups) {
   Nadam::Options options = ReadCommon<Nadam::Options>(params);
   options.momentum_decay = params.Float("momentum_decay");
-  options.decoupled_weight_decay = params.Bool("decoupled_weight_decay");
   return std::make_unique<Nadam>(groups, options);
-}
-
-Made MakeRadam(const Params& params, const ParameterGroups& groups) {
-  Radam::Options options = ReadCommon<Radam::Options>(params);
-  options.decoupled_weight_decay = params.Bool("decoupled_weight_decay");
-  return std::make_unique<Radam>(groups, options);
-}
-
-Made MakeAdamax(const Params& params, const ParameterGroups& groups) {
-  return std::make_unique<Adamax>(groups, ReadCommon<Adamax::Options>(params));
-}
-
-Made MakeLion(const Params& params, const ParameterGroups& groups) {
-  return std::make_unique<Lion>(groups, ReadCommon<Lion::Options>(params));
 }
 
 Made MakeLbfgs(const Params& params, const ParameterGroups& groups) {
@@ -111,11 +105,16 @@ Made MakeLbfgs(const Params& params, const ParameterGroups& groups) {
 std::vector<OptimizerEntry> BuiltinOptimizers() {
   using namespace optimizer_declarations;
   std::vector<OptimizerEntry> entries = {
-      {SgdComponent(), &MakeSgd},          {AdamComponent(), &MakeAdam<false>},
-      {AdamwComponent(), &MakeAdam<true>}, {AdagradComponent(), &MakeAdagrad},
-      {RmspropComponent(), &MakeRmsprop},  {NadamComponent(), &MakeNadam},
-      {RadamComponent(), &MakeRadam},      {AdamaxComponent(), &MakeAdamax},
-      {LionComponent(), &MakeLion},        {LbfgsComponent(), &MakeLbfgs},
+      {SgdComponent(), &MakeSgd},
+      {AdamComponent(), &MakeAdam<false>},
+      {AdamwComponent(), &MakeAdam<true>},
+      {AdagradComponent(), &MakeAdagrad},
+      {RmspropComponent(), &MakeRmsprop},
+      {NadamComponent(), &MakeNadam},
+      {RadamComponent(), &MakeCommon<Radam>},
+      {AdamaxComponent(), &MakeCommon<Adamax>},
+      {LionComponent(), &MakeCommon<Lion>},
+      {LbfgsComponent(), &MakeLbfgs},
   };
   for (OptimizerEntry& entry : entries) {
     for (catalogue::Parameter& parameter : GroupParameters()) {

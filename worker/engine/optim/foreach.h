@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "worker/engine/optim/grouped.h"
+#include "worker/engine/optim/adam_settings.h"
 
 namespace epochd::engine {
 
@@ -27,6 +27,12 @@ class ForeachOptimizer : public GroupedOptimizer {
                    std::vector<std::string> state_names, Common common)
       : GroupedOptimizer(std::move(groups), settings, std::move(state_names)),
         common_(common) {}
+  ForeachOptimizer(ParameterGroups groups, const AdamSettings& settings,
+                   std::vector<std::string> state_names)
+      : ForeachOptimizer(
+            std::move(groups), settings.of_groups(), std::move(state_names),
+            {.decoupled_weight_decay = settings.decoupled_weight_decay,
+             .maximize = settings.maximize}) {}
 
   using Tensors = std::vector<at::Tensor>;
 

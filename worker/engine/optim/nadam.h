@@ -10,15 +10,8 @@ namespace epochd::engine {
 
 class Nadam : public ForeachOptimizer {
  public:
-  struct Options {
-    double lr = 2e-3;
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0.0;
+  struct Options : AdamSettings {
     double momentum_decay = 4e-3;
-    bool decoupled_weight_decay = false;
-    bool maximize = false;
   };
 
   Nadam(ParameterGroups groups, const Options& options);

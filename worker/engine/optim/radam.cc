@@ -9,14 +9,7 @@
 namespace epochd::engine {
 
 Radam::Radam(ParameterGroups groups, const Options& options)
-    : ForeachOptimizer(
-          std::move(groups),
-          {.lr = options.lr,
-           .momentum = options.beta1,
-           .weight_decay = options.weight_decay},
-          {"exp_avg", "exp_avg_sq"},
-          {.decoupled_weight_decay = options.decoupled_weight_decay,
-           .maximize = options.maximize}),
+    : ForeachOptimizer(std::move(groups), options, {"exp_avg", "exp_avg_sq"}),
       options_(options) {}
 
 void Radam::UpdateFrom(const Tensors& gradients, Bundle& bundle,

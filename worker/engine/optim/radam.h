@@ -10,15 +10,7 @@ namespace epochd::engine {
 
 class Radam : public ForeachOptimizer {
  public:
-  struct Options {
-    double lr = 1e-3;
-    double beta1 = 0.9;
-    double beta2 = 0.999;
-    double eps = 1e-8;
-    double weight_decay = 0.0;
-    bool decoupled_weight_decay = false;
-    bool maximize = false;
-  };
+  using Options = AdamSettings;
 
   Radam(ParameterGroups groups, const Options& options);
 

@@ -45,7 +45,7 @@ std::map<std::string, Make> Optimizers() {
                                          .weight_decay = 0.1,
                                          .momentum = 0.5,
                                          .centered = true})},
-      {"Nadam", With<Nadam>({.lr = 0.1, .weight_decay = 0.1})},
+      {"Nadam", With<Nadam>({{.lr = 0.1, .weight_decay = 0.1}})},
       {"Radam", With<Radam>({.lr = 0.1, .beta2 = 0.5})},
       {"Adamax", With<Adamax>({.lr = 0.1})},
       {"Lion", With<Lion>({.lr = 0.1, .weight_decay = 0.1})},
