@@ -35,7 +35,6 @@ struct GanLossOptions {
   ScoreFields fields = {};
   Weighing weighing = {};
   std::string name = {};
-  double weight = 1.0;
   // Of vanilla and lsgan; 0.9 for `real` smooths labels on one side.
   double real_label = 1.0;
   double fake_label = 0.0;
@@ -44,9 +43,7 @@ struct GanLossOptions {
 class GanDiscriminatorLoss : public Loss {
  public:
   explicit GanDiscriminatorLoss(GanLossOptions options)
-      : options_(std::move(options)) {
-    set_weight(options_.weight);
-  }
+      : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
@@ -59,9 +56,7 @@ class GanDiscriminatorLoss : public Loss {
 class GanGeneratorLoss : public Loss {
  public:
   explicit GanGeneratorLoss(GanLossOptions options)
-      : options_(std::move(options)) {
-    set_weight(options_.weight);
-  }
+      : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }

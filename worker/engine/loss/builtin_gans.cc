@@ -18,8 +18,7 @@ using catalogue::Parameter;
 template <class T>
 std::shared_ptr<Loss> MakeScored(const Params& params) {
   return std::make_shared<T>(typename T::Options{
-      ScoresFrom(params), WeighingFrom(params), params.String("name"),
-      params.Float("weight")});
+      ScoresFrom(params), WeighingFrom(params), params.String("name")});
 }
 
 bool HasLabels(GanRule rule) {
@@ -39,7 +38,6 @@ GanLossOptions OptionsFrom(const Params& params, GanRule rule) {
   options.fields = ScoresFrom(params);
   options.weighing = WeighingFrom(params);
   options.name = params.String("name");
-  options.weight = params.Float("weight");
   if (HasLabels(rule)) {
     options.real_label = params.Float("real_label");
     options.fake_label = params.Float("fake_label");

@@ -93,7 +93,6 @@ Entry<Loss> TotalVariationEntry() {
             options.output = params.String("output");
             options.weighing = WeighingFrom(params);
             options.name = params.String("name");
-            options.weight = params.Float("weight");
             options.isotropic = params.Bool("isotropic");
             options.epsilon = params.Float("epsilon");
             return std::make_shared<TotalVariationLoss>(std::move(options));

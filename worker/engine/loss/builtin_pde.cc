@@ -89,7 +89,6 @@ std::shared_ptr<Loss> Build(const Params& params, const std::string& expression,
       params.OptionalString("output").value_or(OutputFieldOf(options.points));
   options.weighing = WeighingFrom(params);
   options.name = params.String("name");
-  options.weight = params.Float("weight");
   options.causal.epsilon = params.Float("causal_epsilon");
   options.causal.slices = params.Int("causal_slices");
   options.causal.coordinate = params.String("causal_coordinate");

@@ -19,7 +19,6 @@ constexpr double kLeastRest = 1e-12;
 }  // namespace
 
 ClassLoss::ClassLoss(const Common& common) : common_(common) {
-  set_weight(common_.weight);
   if (!common_.class_weights.empty()) {
     class_weights_ = at::tensor(common_.class_weights, at::kDouble);
   }

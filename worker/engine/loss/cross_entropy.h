@@ -29,7 +29,6 @@ class ClassLoss : public Loss {
   struct Common {
     ComparedFields fields = {};
     std::string name = {};
-    double weight = 1.0;
     // One weight per class; empty: all 1.
     std::vector<double> class_weights = {};
     // Samples of this class do not count.

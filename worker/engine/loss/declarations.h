@@ -49,7 +49,6 @@ Options WeighedOptions(const Params& params) {
   options.fields = ComparedFrom(params);
   options.weighing = WeighingFrom(params);
   options.name = params.String("name");
-  options.weight = params.Float("weight");
   return options;
 }
 

@@ -22,7 +22,6 @@ class ElementLoss : public Loss {
     Weighing weighing = {};
     Reduction reduction = Reduction::kMean;
     std::string name = {};
-    double weight = 1.0;
   };
 
   at::Tensor Compute(const Batch& batch) const final;
@@ -31,9 +30,7 @@ class ElementLoss : public Loss {
   const std::string& name() const final { return common_.name; }
 
  protected:
-  explicit ElementLoss(const Common& common) : common_(common) {
-    set_weight(common.weight);
-  }
+  explicit ElementLoss(const Common& common) : common_(common) {}
 
   // Loss of each element. Both tensors are float or double and of one shape;
   // what does not count is 0 in both.

@@ -33,15 +33,12 @@ class SsimLoss : public Loss {
     ComparedFields fields = {};
     Weighing weighing = {};
     std::string name = "ssim";
-    double weight = 1.0;
     bool multi_scale = false;
     // In [0, 1]: share of the similarity; the rest is L1's. 1: no L1.
     double alpha = 1.0;
     SsimOptions ssim = {};
   };
-  explicit SsimLoss(Options options) : options_(std::move(options)) {
-    set_weight(options_.weight);
-  }
+  explicit SsimLoss(Options options) : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
@@ -56,13 +53,10 @@ class TotalVariationLoss : public Loss {
     std::string output = "output";
     Weighing weighing = {};
     std::string name = "total_variation";
-    double weight = 1.0;
     bool isotropic = false;
     double epsilon = 1e-6;  // above 0
   };
-  explicit TotalVariationLoss(Options options) : options_(std::move(options)) {
-    set_weight(options_.weight);
-  }
+  explicit TotalVariationLoss(Options options) : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
@@ -77,7 +71,6 @@ class GradientLoss : public Loss {
     ComparedFields fields = {};
     Weighing weighing = {};
     std::string name = "gradient";
-    double weight = 1.0;
     // Sobel's 3 x 3 filter on the image reflected at its edges; else forward
     // differences.
     bool sobel = true;
@@ -85,9 +78,7 @@ class GradientLoss : public Loss {
     bool squared = false;
     double epsilon = 1e-3;  // of the magnitude; above 0
   };
-  explicit GradientLoss(Options options) : options_(std::move(options)) {
-    set_weight(options_.weight);
-  }
+  explicit GradientLoss(Options options) : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }

@@ -39,7 +39,6 @@ PdeResidual::PdeResidual(Options options)
     : options_(std::move(options)),
       expression_(ParseExpression(options_.expression, options_.constants)),
       plan_(expression_.variables(), options_.unknowns, options_.coordinates) {
-  set_weight(options_.weight);
   const CausalOptions& causal = options_.causal;
   if (causal.epsilon <= 0.0) return;
   const auto found = std::find(options_.coordinates.begin(),

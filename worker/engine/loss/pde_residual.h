@@ -54,7 +54,6 @@ class PdeResidual : public Loss {
     Weighing weighing = {};
     CausalOptions causal = {};
     std::string name = "residual";
-    double weight = 1.0;
   };
 
   // Throws Error(kBadSpec) for an expression that cannot be.

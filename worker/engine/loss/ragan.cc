@@ -15,22 +15,12 @@ at::Tensor MeanLogSigmoid(const at::Tensor& left, const at::Tensor& right,
 
 }  // namespace
 
-RaGanDiscriminatorLoss::RaGanDiscriminatorLoss(Options options)
-    : options_(std::move(options)) {
-  set_weight(options_.weight);
-}
-
 at::Tensor RaGanDiscriminatorLoss::Compute(const Batch& batch) const {
   const auto [real, fake, weights] =
       ReadScores(batch, options_.fields, options_.weighing);
   return (MeanLogSigmoid(real, MeanScore(fake, weights), weights) +
           MeanLogSigmoid(MeanScore(real, weights), fake, weights)) *
          -0.5;
-}
-
-RaGanGeneratorLoss::RaGanGeneratorLoss(Options options)
-    : options_(std::move(options)) {
-  set_weight(options_.weight);
 }
 
 at::Tensor RaGanGeneratorLoss::Compute(const Batch& batch) const {

@@ -28,16 +28,16 @@ class RaGanDiscriminatorLoss : public Loss {
     ScoreFields fields = {};
     Weighing weighing = {};
     std::string name = "ragan_d";
-    double weight = 1.0;
   };
 
-  explicit RaGanDiscriminatorLoss(Options options);
+  explicit RaGanDiscriminatorLoss(Options options)
+      : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
 
  private:
-  Options options_;
+  const Options options_;
 };
 
 class RaGanGeneratorLoss : public Loss {
@@ -46,16 +46,15 @@ class RaGanGeneratorLoss : public Loss {
     ScoreFields fields = {};
     Weighing weighing = {};
     std::string name = "ragan_g";
-    double weight = 1.0;
   };
 
-  explicit RaGanGeneratorLoss(Options options);
+  explicit RaGanGeneratorLoss(Options options) : options_(std::move(options)) {}
 
   at::Tensor Compute(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
 
  private:
-  Options options_;
+  const Options options_;
 };
 
 }  // namespace epochd::engine

@@ -70,12 +70,6 @@ TEST(LossTest, SumsHalfPrecisionInFloat) {
   EXPECT_EQ(loss.item<float>(), 90000.0f);
 }
 
-TEST(LossTest, KeepsItsWeightForTheTotal) {
-  RaGanGeneratorLoss::Options options;
-  options.weight = 0.01;
-  EXPECT_EQ(RaGanGeneratorLoss(options).weight(), 0.01);
-}
-
 TEST(CrossEntropyTest, TakesClassesOfAnyIntegerType) {
   const at::Tensor scores = torch::tensor({{2.0f, 0.0f}, {0.0f, 2.0f}});
   const float expected =

@@ -35,8 +35,9 @@ TEST(FloodingTest, TurnsTheGradientRoundBelowTheLevel) {
 std::shared_ptr<Loss> Mse(const std::string& name, double weight = 1.0) {
   MseLoss::Options options;
   options.name = name;
-  options.weight = weight;
-  return std::make_shared<MseLoss>(options);
+  auto loss = std::make_shared<MseLoss>(options);
+  loss->set_weight(weight);
+  return loss;
 }
 
 Batch Distance(double value) {
