@@ -87,4 +87,12 @@ Batch Stack(const std::vector<Batch>& samples) {
   return batch;
 }
 
+Batch SampleOf(const Batch& batch, int64_t index) {
+  Batch sample;
+  for (const auto& [name, values] : batch) {
+    sample.Set(name, values.select(0, index));
+  }
+  return sample;
+}
+
 }  // namespace epochd::engine

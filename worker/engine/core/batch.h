@@ -57,4 +57,7 @@ class Batch {
 // Error(kBadSpec) naming field and sample where shapes differ.
 Batch Stack(const std::vector<Batch>& samples);
 
+// The sample at `index` of a batch.
+Batch SampleOf(const Batch& batch, int64_t index);
+
 }  // namespace epochd::engine

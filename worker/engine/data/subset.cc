@@ -20,18 +20,19 @@ at::Tensor ToTensor(const std::vector<int64_t>& values) {
 
 SubsetDataset::SubsetDataset(std::shared_ptr<const Dataset> base,
                              std::vector<int64_t> indices)
-    : base_(std::move(base)), indices_(std::move(indices)) {
+    : DatasetView(std::move(base)), indices_(std::move(indices)) {
+  const int64_t size = DatasetView::Size();
   for (int64_t index : indices_) {
-    if (index >= 0 && index < base_->Size()) continue;
+    if (index >= 0 && index < size) continue;
     throw Error(ErrorKind::kBadSpec,
                 "subset: there is no sample " + std::to_string(index) +
-                    "; the data set has " + std::to_string(base_->Size()) +
+                    "; the data set has " + std::to_string(size) +
                     ", counted from 0");
   }
 }
 
 Batch SubsetDataset::Get(int64_t index, const SampleSeed& seed) const {
-  return base_->Get(indices_[static_cast<size_t>(index)], seed);
+  return base().Get(indices_[static_cast<size_t>(index)], seed);
 }
 
 Batch SubsetDataset::GetBatch(std::span<const int64_t> indices,
@@ -41,11 +42,11 @@ Batch SubsetDataset::GetBatch(std::span<const int64_t> indices,
   for (int64_t index : indices) {
     chosen.push_back(indices_[static_cast<size_t>(index)]);
   }
-  return base_->GetBatch(chosen, seed);
+  return base().GetBatch(chosen, seed);
 }
 
 at::Tensor SubsetDataset::Column(std::string_view field) const {
-  const at::Tensor column = base_->Column(field);
+  const at::Tensor column = DatasetView::Column(field);
   if (!column.defined()) return column;
   return column.index_select(0, ToTensor(indices_));
 }

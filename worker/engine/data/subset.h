@@ -10,12 +10,12 @@
 #include <string_view>
 #include <vector>
 
-#include "worker/engine/core/dataset.h"
+#include "worker/engine/data/views.h"
 
 namespace epochd::engine {
 
 // The samples at `indices`, in that order.
-class SubsetDataset : public Dataset {
+class SubsetDataset : public DatasetView {
  public:
   // Throws Error(kBadSpec) naming the index that `base` does not have.
   SubsetDataset(std::shared_ptr<const Dataset> base,
@@ -27,11 +27,8 @@ class SubsetDataset : public Dataset {
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
-  std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
-  size_t NumTransforms() const override { return base_->NumTransforms(); }
 
  private:
-  std::shared_ptr<const Dataset> base_;
   std::vector<int64_t> indices_;
 };
 

@@ -53,11 +53,7 @@ TensorDataset::TensorDataset(Batch columns) : columns_(std::move(columns)) {
 }
 
 Batch TensorDataset::Get(int64_t index, const SampleSeed& /*seed*/) const {
-  Batch sample;
-  for (const auto& [name, column] : columns_) {
-    sample.Set(name, column.select(0, index));
-  }
-  return sample;
+  return SampleOf(columns_, index);
 }
 
 Batch TensorDataset::GetBatch(std::span<const int64_t> indices,
@@ -78,34 +74,35 @@ at::Tensor TensorDataset::Column(std::string_view field) const {
 }
 
 Batch Float32Dataset::Get(int64_t index, const SampleSeed& seed) const {
-  return WithFloat32(base_->Get(index, seed));
+  return WithFloat32(base().Get(index, seed));
 }
 
 Batch Float32Dataset::GetBatch(std::span<const int64_t> indices,
                                const SampleSeed& seed) const {
-  return WithFloat32(base_->GetBatch(indices, seed));
+  return WithFloat32(base().GetBatch(indices, seed));
 }
 
 void TransformedDataset::Apply(Batch& sample, int64_t index,
                                const SampleSeed& seed, size_t first) const {
+  const size_t num_before = DatasetView::NumTransforms();
   for (size_t i = first; i < transforms_.size(); ++i) {
     // A stream of its own for each transform: adding one moves no other.
     Random random({static_cast<uint64_t>(Stream::kSample), seed.seed,
                    static_cast<uint64_t>(seed.epoch),
-                   static_cast<uint64_t>(index), num_before_ + i});
+                   static_cast<uint64_t>(index), num_before + i});
     transforms_[i]->Apply(sample, random);
   }
 }
 
 Batch TransformedDataset::Get(int64_t index, const SampleSeed& seed) const {
-  Batch sample = base_->Get(index, seed);
+  Batch sample = base().Get(index, seed);
   Apply(sample, index, seed, 0);
   return sample;
 }
 
 Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
                                    const SampleSeed& seed) const {
-  Batch batch = base_->GetBatch(indices, seed);
+  Batch batch = base().GetBatch(indices, seed);
   size_t done = 0;
   while (done < transforms_.size() && transforms_[done]->ApplyToBatch(batch)) {
     ++done;
@@ -114,9 +111,7 @@ Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
   // The rest is random, so it goes sample by sample.
   std::vector<Batch> samples(indices.size());
   for (size_t i = 0; i < samples.size(); ++i) {
-    for (const auto& [name, column] : batch) {
-      samples[i].Set(name, column.select(0, static_cast<int64_t>(i)));
-    }
+    samples[i] = SampleOf(batch, static_cast<int64_t>(i));
     Apply(samples[i], indices[i], seed.Of(i), done);
   }
   return Stack(samples);

@@ -29,54 +29,54 @@ class TensorDataset : public Dataset {
   Batch columns_;
 };
 
-// Gives floating numbers of every width as float32, which is what models hold
-// and losses compute in; whole numbers stay. Columns, for splits and samplers,
-// are as they were.
-class Float32Dataset : public Dataset {
+// Looks at one data set: says of it what that says, unless told otherwise.
+class DatasetView : public Dataset {
  public:
-  explicit Float32Dataset(std::shared_ptr<const Dataset> base)
+  explicit DatasetView(std::shared_ptr<const Dataset> base)
       : base_(std::move(base)) {}
   int64_t Size() const override { return base_->Size(); }
-  Batch Get(int64_t index, const SampleSeed& seed) const override;
-  Batch GetBatch(std::span<const int64_t> indices,
-                 const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override {
     return base_->Column(field);
   }
   std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
   size_t NumTransforms() const override { return base_->NumTransforms(); }
 
+ protected:
+  const Dataset& base() const { return *base_; }
+
  private:
   std::shared_ptr<const Dataset> base_;
 };
 
-// Applies transforms, in order, to another data set's samples.
-class TransformedDataset : public Dataset {
+// Gives floating numbers of every width as float32, which is what models hold
+// and losses compute in; whole numbers stay. Columns, for splits and samplers,
+// are as they were.
+class Float32Dataset : public DatasetView {
  public:
-  TransformedDataset(std::shared_ptr<const Dataset> base,
-                     std::vector<std::shared_ptr<Transform>> transforms)
-      : base_(std::move(base)),
-        transforms_(std::move(transforms)),
-        num_before_(base_->NumTransforms()) {}
-  int64_t Size() const override { return base_->Size(); }
+  using DatasetView::DatasetView;
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
-  at::Tensor Column(std::string_view field) const override {
-    return base_->Column(field);
-  }
-  std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
+};
+
+// Applies transforms, in order, to another data set's samples.
+class TransformedDataset : public DatasetView {
+ public:
+  TransformedDataset(std::shared_ptr<const Dataset> base,
+                     std::vector<std::shared_ptr<Transform>> transforms)
+      : DatasetView(std::move(base)), transforms_(std::move(transforms)) {}
+  Batch Get(int64_t index, const SampleSeed& seed) const override;
+  Batch GetBatch(std::span<const int64_t> indices,
+                 const SampleSeed& seed) const override;
   size_t NumTransforms() const override {
-    return num_before_ + transforms_.size();
+    return DatasetView::NumTransforms() + transforms_.size();
   }
 
  private:
   void Apply(Batch& sample, int64_t index, const SampleSeed& seed,
              size_t first) const;
 
-  std::shared_ptr<const Dataset> base_;
   std::vector<std::shared_ptr<Transform>> transforms_;
-  size_t num_before_;
 };
 
 }  // namespace epochd::engine

@@ -67,11 +67,7 @@ class Points : public Dataset {
   int64_t Size() const override { return size_; }
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
-    Batch sample;
-    for (const auto& [name, column] : GetBatch(std::span(&index, 1), seed)) {
-      sample.Set(name, column.select(0, 0));
-    }
-    return sample;
+    return SampleOf(GetBatch(std::span(&index, 1), seed), 0);
   }
 
   Batch GetBatch(std::span<const int64_t> indices,
