@@ -124,9 +124,19 @@ std::shared_ptr<Metric> MakeClassScore(const Params& params) {
   return std::make_shared<ClassScore>(options);
 }
 
-// Scores that a metric with per_class gives.
-std::vector<std::string> WithClasses() {
-  return {"val/{name}", "test/{name}", "val/{name}/*", "test/{name}/*"};
+// A metric with per_class.
+catalogue::Component ByClass(const std::string& type,
+                             std::vector<std::string> aliases,
+                             const std::string& name, const std::string& help,
+                             std::vector<Parameter> parameters) {
+  AddTo(parameters, LabelParameters());
+  return {
+      .kind = "metric",
+      .name = type,
+      .aliases = std::move(aliases),
+      .help = help,
+      .parameters = MetricParameters(std::move(parameters), name),
+      .gives = {"val/{name}", "test/{name}", "val/{name}/*", "test/{name}/*"}};
 }
 
 template <ClassScore::Kind kind>
@@ -144,13 +154,7 @@ Entry<Metric> ScoreEntry(const std::string& type,
   }
   AddTo(parameters, AverageParameters());
   parameters.push_back(Threshold());
-  AddTo(parameters, LabelParameters());
-  return {{.kind = "metric",
-           .name = type,
-           .aliases = std::move(aliases),
-           .help = help,
-           .parameters = MetricParameters(std::move(parameters), name),
-           .gives = WithClasses()},
+  return {ByClass(type, std::move(aliases), name, help, std::move(parameters)),
           &MakeClassScore<kind>};
 }
 
@@ -170,14 +174,7 @@ template <bool precision>
 Entry<Metric> RankingEntry(const std::string& type,
                            std::vector<std::string> aliases,
                            const std::string& name, const std::string& help) {
-  std::vector<Parameter> parameters = AverageParameters();
-  AddTo(parameters, LabelParameters());
-  return {{.kind = "metric",
-           .name = type,
-           .aliases = std::move(aliases),
-           .help = help,
-           .parameters = MetricParameters(std::move(parameters), name),
-           .gives = WithClasses()},
+  return {ByClass(type, std::move(aliases), name, help, AverageParameters()),
           &MakeRanking<precision>};
 }
 

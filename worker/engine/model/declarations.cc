@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/model/declarations.h"
 
+#include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -56,6 +58,35 @@ std::vector<Parameter> WithFields(std::vector<Parameter> parameters) {
 
 ModelFields FieldsFrom(const Params& params) {
   return {params.String("input"), params.String("output")};
+}
+
+std::vector<Parameter> SignalParameters(std::vector<Parameter> more) {
+  std::vector<Parameter> parameters = {
+      CountWithAliases("in_channels", 12, "leads of the signals",
+                       {"leads", "n_leads"}),
+      {.name = "num_classes",
+       .type = "int",
+       .required = true,
+       .min = 1,
+       .help = "values of the output"}};
+  std::move(more.begin(), more.end(), std::back_inserter(parameters));
+  return WithFields(std::move(parameters));
+}
+
+std::vector<Parameter> EnlargingParameters(int64_t blocks,
+                                           std::vector<double> factors,
+                                           std::vector<Parameter> more) {
+  std::vector<Parameter> parameters = {
+      CountWithAliases("in_channels", 3, "channels of the input",
+                       {"num_in_ch"}),
+      CountWithAliases("out_channels", 3, "channels of the output",
+                       {"num_out_ch"}),
+      CountWithAliases("features", 64, "channels inside", {"num_feat"}),
+      CountWithAliases("blocks", blocks, "residual blocks", {"num_block"}),
+      AmongNumbers(CountWithAliases("upscale", 4, "factor of size", {"scale"}),
+                   std::move(factors))};
+  std::move(more.begin(), more.end(), std::back_inserter(parameters));
+  return WithFields(std::move(parameters));
 }
 
 }  // namespace epochd::engine

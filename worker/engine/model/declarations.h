@@ -36,4 +36,27 @@ std::vector<catalogue::Parameter> WithFields(
 // Reads them.
 ModelFields FieldsFrom(const Params& params);
 
+// What models of signals have: leads and classes; then `more` and the fields.
+std::vector<catalogue::Parameter> SignalParameters(
+    std::vector<catalogue::Parameter> more);
+
+// What models that enlarge images have, also under basicsr's names: channels,
+// features, blocks, and `upscale`, one of `factors`; then `more` and the
+// fields.
+std::vector<catalogue::Parameter> EnlargingParameters(
+    int64_t blocks, std::vector<double> factors,
+    std::vector<catalogue::Parameter> more = {});
+// Reads them but `more`.
+template <class Options>
+Options ReadEnlarging(const Params& params) {
+  Options options;
+  options.fields = FieldsFrom(params);
+  options.in_channels = params.Int("in_channels");
+  options.out_channels = params.Int("out_channels");
+  options.features = params.Int("features");
+  options.blocks = params.Int("blocks");
+  options.upscale = params.Int("upscale");
+  return options;
+}
+
 }  // namespace epochd::engine

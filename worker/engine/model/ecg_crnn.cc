@@ -232,15 +232,8 @@ Entry<Model> EcgCrnnEntry() {
            .aliases = {"EcgCrnn", "ecg_crnn"},
            .help = "torch_ecg's ECG_CRNN with the backbone "
                    "resnet_nature_comm: signals [B, leads, samples] to logits",
-           .parameters = WithFields(
-               {CountWithAliases("in_channels", 12, "leads of the signals",
-                                 {"leads", "n_leads"}),
-                {.name = "num_classes",
-                 .type = "int",
-                 .required = true,
-                 .min = 1,
-                 .help = "values of the output"},
-                CountParameter("width", 64,
+           .parameters = SignalParameters(
+               {CountParameter("width", 64,
                                "channels of the stem; the blocks have 2, 3, 4 "
                                "and 5 times as many"),
                 Odd(CountParameter("kernel", 17, "samples of a kernel")),

@@ -69,57 +69,42 @@ std::shared_ptr<Model> MakeEdsr(const EdsrOptions& options) {
 }
 
 Entry<Model> EdsrEntry() {
-  return {
-      {.kind = "model",
-       .name = "EDSR",
-       .aliases = {"edsr"},
-       .help = "EDSR with basicsr's parameter names; images [B, C, H, W] "
-               "to images upscale times as large",
-       .parameters = WithFields(
-           {CountWithAliases("in_channels", 3, "channels of the input",
-                             {"num_in_ch"}),
-            CountWithAliases("out_channels", 3, "channels of the output",
-                             {"num_out_ch"}),
-            CountWithAliases("features", 64, "channels inside", {"num_feat"}),
-            CountWithAliases("blocks", 16, "residual blocks", {"num_block"}),
-            AmongNumbers(
-                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
-                {2, 3, 4, 8}),
-            {.name = "res_scale",
-             .type = "float",
-             .default_value = 1.0,
-             .help = "factor of what each residual block adds"},
-            {.name = "image_range",
-             .type = "float",
-             .default_value = 255.0,
-             .min = 0,
-             .exclusive_min = true,
-             .aliases = {"img_range"},
-             .help = "images are multiplied by it inside"},
-            {.name = "mean",
-             .type = "list<float>",
-             .default_value = catalogue::Json{0.4488, 0.4371, 0.4040},
-             .aliases = {"rgb_mean"},
-             .scalar_ok = true,
-             .help = "taken off inside: one value, or one for each "
-                     "channel"}}),
-       .rules = {{.check = catalogue::Rule::Check::kOneForEach,
-                  .of = {"mean", "in_channels"}},
-                 {.check = catalogue::Rule::Check::kOneForEach,
-                  .of = {"mean", "out_channels"}}}},
-      [](const Params& params) {
-        EdsrOptions options;
-        options.fields = FieldsFrom(params);
-        options.in_channels = params.Int("in_channels");
-        options.out_channels = params.Int("out_channels");
-        options.features = params.Int("features");
-        options.blocks = params.Int("blocks");
-        options.upscale = params.Int("upscale");
-        options.res_scale = params.Float("res_scale");
-        options.image_range = params.Float("image_range");
-        options.mean = params.Floats("mean");
-        return MakeEdsr(options);
-      }};
+  return {{.kind = "model",
+           .name = "EDSR",
+           .aliases = {"edsr"},
+           .help = "EDSR with basicsr's parameter names; images [B, C, H, W] "
+                   "to images upscale times as large",
+           .parameters = EnlargingParameters(
+               16, {2, 3, 4, 8},
+               {{.name = "res_scale",
+                 .type = "float",
+                 .default_value = 1.0,
+                 .help = "factor of what each residual block adds"},
+                {.name = "image_range",
+                 .type = "float",
+                 .default_value = 255.0,
+                 .min = 0,
+                 .exclusive_min = true,
+                 .aliases = {"img_range"},
+                 .help = "images are multiplied by it inside"},
+                {.name = "mean",
+                 .type = "list<float>",
+                 .default_value = catalogue::Json{0.4488, 0.4371, 0.4040},
+                 .aliases = {"rgb_mean"},
+                 .scalar_ok = true,
+                 .help = "taken off inside: one value, or one for each "
+                         "channel"}}),
+           .rules = {{.check = catalogue::Rule::Check::kOneForEach,
+                      .of = {"mean", "in_channels"}},
+                     {.check = catalogue::Rule::Check::kOneForEach,
+                      .of = {"mean", "out_channels"}}}},
+          [](const Params& params) {
+            auto options = ReadEnlarging<EdsrOptions>(params);
+            options.res_scale = params.Float("res_scale");
+            options.image_range = params.Float("image_range");
+            options.mean = params.Floats("mean");
+            return MakeEdsr(options);
+          }};
 }
 
 }  // namespace epochd::engine

@@ -136,15 +136,8 @@ Entry<Model> ResNet1dEntry() {
            .aliases = {"resnet1d"},
            .help = "ResNet for signals [B, leads, samples], with torchvision's "
                    "parameter names",
-           .parameters = WithFields(
-               {CountWithAliases("in_channels", 12, "leads of the signals",
-                                 {"leads", "n_leads"}),
-                {.name = "num_classes",
-                 .type = "int",
-                 .required = true,
-                 .min = 1,
-                 .help = "values of the output"},
-                {.name = "blocks",
+           .parameters = SignalParameters(
+               {{.name = "blocks",
                  .type = "list<int>",
                  .default_value = catalogue::Json{2, 2, 2, 2},
                  .min = 1,

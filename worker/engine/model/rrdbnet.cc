@@ -123,36 +123,21 @@ std::shared_ptr<Model> MakeRrdbNet(const RrdbNetOptions& options) {
 }
 
 Entry<Model> RrdbNetEntry() {
-  return {
-      {.kind = "model",
-       .name = "RRDBNet",
-       .aliases = {"rrdbnet"},
-       .help = "ESRGAN's generator with basicsr's parameter names; images "
-               "[B, C, H, W] to images upscale times as large",
-       .parameters = WithFields(
-           {CountWithAliases("in_channels", 3, "channels of the input",
-                             {"num_in_ch"}),
-            CountWithAliases("out_channels", 3, "channels of the output",
-                             {"num_out_ch"}),
-            CountWithAliases("features", 64, "channels inside", {"num_feat"}),
-            CountWithAliases("blocks", 23, "residual blocks", {"num_block"}),
-            CountWithAliases("growth", 32,
-                             "channels that a layer of a block adds",
-                             {"num_grow_ch"}),
-            AmongNumbers(
-                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
-                {1, 2, 4})})},
-      [](const Params& params) {
-        RrdbNetOptions options;
-        options.fields = FieldsFrom(params);
-        options.in_channels = params.Int("in_channels");
-        options.out_channels = params.Int("out_channels");
-        options.features = params.Int("features");
-        options.blocks = params.Int("blocks");
-        options.growth = params.Int("growth");
-        options.upscale = params.Int("upscale");
-        return MakeRrdbNet(options);
-      }};
+  return {{.kind = "model",
+           .name = "RRDBNet",
+           .aliases = {"rrdbnet"},
+           .help = "ESRGAN's generator with basicsr's parameter names; images "
+                   "[B, C, H, W] to images upscale times as large",
+           .parameters = EnlargingParameters(
+               23, {1, 2, 4},
+               {CountWithAliases("growth", 32,
+                                 "channels that a layer of a block adds",
+                                 {"num_grow_ch"})})},
+          [](const Params& params) {
+            auto options = ReadEnlarging<RrdbNetOptions>(params);
+            options.growth = params.Int("growth");
+            return MakeRrdbNet(options);
+          }};
 }
 
 }  // namespace epochd::engine

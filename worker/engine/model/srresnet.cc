@@ -71,33 +71,16 @@ std::shared_ptr<Model> MakeSrResNet(const SrResNetOptions& options) {
 }
 
 Entry<Model> SrResNetEntry() {
-  return {
-      {.kind = "model",
-       .name = "SRResNet",
-       .aliases = {"MSRResNet", "srresnet"},
-       .help = "SRResNet without normalization, with the parameter names "
-               "of basicsr's MSRResNet; images [B, C, H, W] to images "
-               "upscale times as large",
-       .parameters = WithFields(
-           {CountWithAliases("in_channels", 3, "channels of the input",
-                             {"num_in_ch"}),
-            CountWithAliases("out_channels", 3, "channels of the output",
-                             {"num_out_ch"}),
-            CountWithAliases("features", 64, "channels inside", {"num_feat"}),
-            CountWithAliases("blocks", 16, "residual blocks", {"num_block"}),
-            AmongNumbers(
-                CountWithAliases("upscale", 4, "factor of size", {"scale"}),
-                {2, 3, 4})})},
-      [](const Params& params) {
-        SrResNetOptions options;
-        options.fields = FieldsFrom(params);
-        options.in_channels = params.Int("in_channels");
-        options.out_channels = params.Int("out_channels");
-        options.features = params.Int("features");
-        options.blocks = params.Int("blocks");
-        options.upscale = params.Int("upscale");
-        return MakeSrResNet(options);
-      }};
+  return {{.kind = "model",
+           .name = "SRResNet",
+           .aliases = {"MSRResNet", "srresnet"},
+           .help = "SRResNet without normalization, with the parameter names "
+                   "of basicsr's MSRResNet; images [B, C, H, W] to images "
+                   "upscale times as large",
+           .parameters = EnlargingParameters(16, {2, 3, 4})},
+          [](const Params& params) {
+            return MakeSrResNet(ReadEnlarging<SrResNetOptions>(params));
+          }};
 }
 
 }  // namespace epochd::engine
