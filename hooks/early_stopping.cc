@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "catalogue/parameters.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
@@ -248,25 +249,32 @@ std::vector<catalogue::Rule> StopRules() {
           {.check = Check::kNeeds, .of = {"mode", "metric"}}};
 }
 
-EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
+// What both hooks say of a rule.
+EarlyStopping::Options ReadRule(const engine::Params& params,
+                                StopRule::Kind kind) {
   EarlyStopping::Options options;
-  const std::string name = params.String("rule");
   StopRule::Options& rule = options.rule;
-  rule.kind = StopRule::KindOf(name);
+  rule.kind = kind;
   rule.patience = params.Int("patience");
   rule.min_delta =
-      params.OptionalFloat("min_delta").value_or(StopRule::MinDelta(rule.kind));
-  rule.check_finite = params.Has("check_finite")
-                          ? params.Bool("check_finite")
-                          : StopRule::ChecksFinite(rule.kind);
+      params.OptionalFloat("min_delta").value_or(StopRule::MinDelta(kind));
+  rule.check_finite = params.Has("check_finite") ? params.Bool("check_finite")
+                                                 : StopRule::ChecksFinite(kind);
   rule.threshold = params.OptionalFloat("stopping_threshold");
+  options.strict = params.Bool("strict");
+  return options;
+}
+
+EarlyStopping::Options ReadStopOptions(const engine::Params& params) {
+  EarlyStopping::Options options =
+      ReadRule(params, StopRule::KindOf(params.String("rule")));
+  StopRule::Options& rule = options.rule;
   rule.baseline = params.OptionalFloat("baseline");
   options.metric = params.OptionalString("metric").value_or("");
   rule.higher_is_better = params.Has("mode")
                               ? params.String("mode") == "max"
                               : params.IsBetterHigher(options.metric);
   options.min_epochs = params.Int("min_epochs");
-  options.strict = params.Bool("strict");
   options.restore_best = params.Bool("restore_best");
   const std::string text = params.String("every");
   const auto every = catalogue::ParseEvery(text);
@@ -335,8 +343,8 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
                  .help = "never stops before so many"},
                 {.name = "check_finite",
                  .type = "bool",
-                 .help = "stop when the score is NaN or infinite; true for "
-                         "mmengine and lightning"},
+                 .help = "stop when the score is NaN or infinite; by default "
+                         "for mmengine and lightning"},
                 {.name = "stopping_threshold",
                  .type = "float",
                  .help = "stop when the score is better (mmengine, lightning)"},
@@ -360,56 +368,42 @@ engine::Entry<engine::Hook> EarlyStoppingEntry() {
 }
 
 engine::Entry<engine::Hook> EarlyStoppingHookEntry() {
-  return {
-      {.kind = "hook",
-       .name = "EarlyStoppingHook",
-       .help = "EarlyStopping with MMEngine's rule and by its names",
-       .parameters = {{.name = "monitor",
-                       .type = "score",
-                       .required = true,
-                       .help = "score looked at, such as val/accuracy"},
-                      {.name = "rule",
-                       .type = "string",
-                       .choices = {"greater", "less"},
-                       .help = "which way it gets better; as it says itself by "
-                               "default"},
-                      {.name = "min_delta",
-                       .type = "float",
-                       .default_value = 0.1,
-                       .min = 0,
-                       .help = "gain that is needed"},
-                      {.name = "patience",
-                       .type = "int",
-                       .default_value = 5,
-                       .min = 0,
-                       .help =
-                           "values in a row without it that end the training"},
-                      {.name = "check_finite",
-                       .type = "bool",
-                       .default_value = true,
-                       .help = "stop when the score is NaN or infinite"},
-                      {.name = "stopping_threshold",
-                       .type = "float",
-                       .help = "stop when the score is better"},
-                      {.name = "strict",
-                       .type = "bool",
-                       .default_value = false,
-                       .help = "a score that is not measured is an error"}}},
-      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-        EarlyStopping::Options options;
-        options.metric = params.String("monitor");
-        options.strict = params.Bool("strict");
-        options.rule = {
-            .kind = StopRule::Kind::kMmEngine,
-            .patience = params.Int("patience"),
-            .min_delta = params.Float("min_delta"),
-            .higher_is_better = params.Has("rule")
-                                    ? params.String("rule") == "greater"
-                                    : params.IsBetterHigher(options.metric),
-            .check_finite = params.Bool("check_finite"),
-            .threshold = params.OptionalFloat("stopping_threshold")};
-        return std::make_shared<EarlyStopping>(std::move(options));
-      }};
+  catalogue::Component hook{
+      .kind = "hook",
+      .name = "EarlyStoppingHook",
+      .help = "EarlyStopping with MMEngine's rule and by its names",
+      .parameters = {{.name = "monitor",
+                      .type = "score",
+                      .required = true,
+                      .help = "score looked at, such as val/accuracy"},
+                     {.name = "rule",
+                      .type = "string",
+                      .choices = {"greater", "less"},
+                      .help = "which way it gets better; as it says itself by "
+                              "default"}}};
+  const catalogue::Component ours = EarlyStoppingEntry().component;
+  // By name, with MMEngine's defaults.
+  const std::pair<const char*, catalogue::Json> shared[] = {
+      {"min_delta", 0.1},
+      {"patience", 5},
+      {"check_finite", true},
+      {"stopping_threshold", nullptr},
+      {"strict", false}};
+  for (const auto& [name, default_value] : shared) {
+    catalogue::Parameter parameter = *catalogue::FindParameter(ours, name);
+    parameter.required = false;
+    parameter.default_value = default_value;
+    hook.parameters.push_back(std::move(parameter));
+  }
+  return {std::move(hook),
+          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+            auto options = ReadRule(params, StopRule::Kind::kMmEngine);
+            options.metric = params.String("monitor");
+            options.rule.higher_is_better =
+                params.Has("rule") ? params.String("rule") == "greater"
+                                   : params.IsBetterHigher(options.metric);
+            return std::make_shared<EarlyStopping>(std::move(options));
+          }};
 }
 
 }  // namespace epochd::hooks
