@@ -5,11 +5,11 @@
 // 150 MiB of state as of a model of 13 million parameters under Adam.
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
-#include <stdlib.h>
 
 #include <filesystem>
 #include <string>
 
+#include "tests/temp_folder.h"
 #include "worker/engine/checkpoint/checkpoint_writer.h"
 #include "worker/engine/core/allocator.h"
 
@@ -19,27 +19,6 @@ namespace {
 constexpr int kTensors = 62;
 constexpr int64_t kNumbers = 211000;  // in each
 constexpr int64_t kBytes = 3 * kTensors * kNumbers * 4;
-
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern =
-        std::filesystem::temp_directory_path() / "epochd-bench-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Scratch() { Clear(); }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  void Clear() const {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  std::string Next() { return folder_ + "/" + std::to_string(++number_); }
-
- private:
-  std::string folder_;
-  int number_ = 0;
-};
 
 Snapshot State() {
   static const Snapshot state = [] {
@@ -58,11 +37,12 @@ Snapshot State() {
 }
 
 void BM_BlockingSave(benchmark::State& state) {
-  Scratch scratch;
+  const TempFolder scratch;
+  const std::string path = scratch / "saved";
   for (auto _ : state) {
-    WriteCheckpoint(scratch.Next(), State());
+    WriteCheckpoint(path, State());
     state.PauseTiming();
-    scratch.Clear();
+    std::filesystem::remove_all(path);
     state.ResumeTiming();
   }
   state.SetBytesProcessed(state.iterations() * kBytes);
@@ -70,17 +50,19 @@ void BM_BlockingSave(benchmark::State& state) {
 BENCHMARK(BM_BlockingSave)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void BM_StallOfASave(benchmark::State& state) {
-  Scratch scratch;
+  const TempFolder scratch;
+  const std::string path = scratch / "saved";
   CheckpointWriter writer;
   // Its memory is there from the second save on.
-  writer.Start(scratch.Next(), State());
+  writer.Start(path, State());
   writer.Wait();
+  std::filesystem::remove_all(path);
   for (auto _ : state) {
-    writer.Start(scratch.Next(), State());
+    writer.Start(path, State());
     state.PauseTiming();
     const auto result = writer.Wait();
     if (!result || !result->error.empty()) state.SkipWithError("not saved");
-    scratch.Clear();
+    std::filesystem::remove_all(path);
     state.ResumeTiming();
   }
   state.SetBytesProcessed(state.iterations() * kBytes);

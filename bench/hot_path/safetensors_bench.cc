@@ -5,12 +5,11 @@
 #include <ATen/ATen.h>
 #include <benchmark/benchmark.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <unistd.h>
 
-#include <filesystem>
 #include <string>
 
+#include "tests/temp_folder.h"
 #include "worker/engine/checkpoint/safetensors.h"
 
 namespace epochd::engine {
@@ -19,25 +18,6 @@ namespace {
 constexpr int kTensors = 62;
 constexpr int64_t kNumbers = 186000;  // in each
 constexpr int64_t kBytes = kTensors * kNumbers * 4;
-
-class Scratch {
- public:
-  Scratch() {
-    std::string pattern =
-        std::filesystem::temp_directory_path() / "epochd-bench-XXXXXX";
-    folder_ = mkdtemp(pattern.data());
-  }
-  ~Scratch() {
-    std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
-  }
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-  std::string file() const { return folder_ + "/weights"; }
-
- private:
-  std::string folder_;
-};
 
 std::vector<NamedTensor> MakeWeights() {
   std::vector<NamedTensor> weights;
@@ -48,12 +28,13 @@ std::vector<NamedTensor> MakeWeights() {
 }
 
 void BM_WriteSafetensors(benchmark::State& state) {
-  const Scratch scratch;
+  const TempFolder scratch;
+  const std::string path = scratch / "weights";
   const auto weights = MakeWeights();
   for (auto _ : state) {
-    WriteSafetensors(scratch.file(), weights);
+    WriteSafetensors(path, weights);
     state.PauseTiming();
-    unlink(scratch.file().c_str());
+    unlink(path.c_str());
     state.ResumeTiming();
   }
   state.SetBytesProcessed(state.iterations() * kBytes);
@@ -61,10 +42,11 @@ void BM_WriteSafetensors(benchmark::State& state) {
 BENCHMARK(BM_WriteSafetensors)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void BM_Write(benchmark::State& state) {
-  const Scratch scratch;
+  const TempFolder scratch;
+  const std::string path = scratch / "weights";
   const std::string bytes(kBytes, 'x');
   for (auto _ : state) {
-    const int file = open(scratch.file().c_str(), O_WRONLY | O_CREAT, 0600);
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT, 0600);
     const bool written =
         write(file, bytes.data(), bytes.size()) == kBytes && fsync(file) == 0;
     close(file);
@@ -73,7 +55,7 @@ void BM_Write(benchmark::State& state) {
       break;
     }
     state.PauseTiming();
-    unlink(scratch.file().c_str());
+    unlink(path.c_str());
     state.ResumeTiming();
   }
   state.SetBytesProcessed(state.iterations() * kBytes);
@@ -81,10 +63,11 @@ void BM_Write(benchmark::State& state) {
 BENCHMARK(BM_Write)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 void BM_ReadSafetensors(benchmark::State& state) {
-  const Scratch scratch;
-  WriteSafetensors(scratch.file(), MakeWeights());
+  const TempFolder scratch;
+  const std::string path = scratch / "weights";
+  WriteSafetensors(path, MakeWeights());
   for (auto _ : state) {
-    benchmark::DoNotOptimize(ReadSafetensors(scratch.file()));
+    benchmark::DoNotOptimize(ReadSafetensors(path));
   }
   state.SetBytesProcessed(state.iterations() * kBytes);
 }
@@ -92,11 +75,12 @@ BENCHMARK(BM_ReadSafetensors)->UseRealTime()->Unit(benchmark::kMillisecond);
 
 // From the cache of the system, as above.
 void BM_Read(benchmark::State& state) {
-  const Scratch scratch;
-  WriteSafetensors(scratch.file(), MakeWeights());
+  const TempFolder scratch;
+  const std::string path = scratch / "weights";
+  WriteSafetensors(path, MakeWeights());
   for (auto _ : state) {
     std::string bytes(kBytes, '\0');
-    const int file = open(scratch.file().c_str(), O_RDONLY);
+    const int file = open(path.c_str(), O_RDONLY);
     const bool got = read(file, bytes.data(), bytes.size()) == kBytes;
     close(file);
     if (!got) {

@@ -10,7 +10,7 @@
 
 #include "server/store/sqlite_job_store.h"
 #include "tests/conformance/job_samples.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::store {
 namespace {

@@ -4,39 +4,19 @@
 //
 //   loop_bench raw|fused|epochd|shipped ready|loader|thread [mlp|cnn] [steps]
 #include <ATen/Parallel.h>
-#include <stdlib.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
-#include <filesystem>
 #include <fstream>
 #include <string_view>
 
 #include "bench/loop/epochd_loop.h"
 #include "bench/loop/raw_loop.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::bench {
 namespace {
-
-class ScratchFolder {
- public:
-  ScratchFolder() {
-    std::string pattern =
-        std::filesystem::temp_directory_path() / "epochd-bench-XXXXXX";
-    path_ = mkdtemp(pattern.data());
-  }
-  ~ScratchFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  ScratchFolder(const ScratchFolder&) = delete;
-  ScratchFolder& operator=(const ScratchFolder&) = delete;
-  const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
-};
 
 double ResidentMebibytes() {
   std::ifstream statm("/proc/self/statm");
@@ -55,7 +35,7 @@ int Run(std::string_view loop, std::string_view source, Workload::Model model,
                           : source == "thread" ? Batches::kThread
                                                : Batches::kLoader;
   const Data data = MakeData(workload);
-  const ScratchFolder scratch;
+  const TempFolder scratch;
   const bool by_hand = loop == "raw" || loop == "fused";
   const Result result =
       by_hand ? RunRawLoop(workload, data, batches, loop == "fused")

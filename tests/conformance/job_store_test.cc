@@ -4,7 +4,7 @@
 #include "server/store/memory_job_store.h"
 #include "server/store/sqlite_job_store.h"
 #include "tests/conformance/job_store_suite.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::store {
 namespace {

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <ATen/ATen.h>
-
 #include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "worker/engine/core/error.h"
-#include "worker/engine/data/image/image.h"
+#include "tests/fuzz/decode_any_image.h"
 
 namespace {
 
@@ -46,25 +43,12 @@ void RepairChecksums(std::string& png) {
 // The first byte chooses the mode, whether the image is turned, and whether
 // checksums stay as they are, so that each is met; the rest is the file.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
-  using namespace epochd::engine;  // NOLINT
   if (size == 0) return 0;
   std::string file(reinterpret_cast<const char*>(data + 1), size - 1);
   if ((data[0] & 8) == 0) RepairChecksums(file);
   // A copy of the exact size: reading past it is then seen by sanitizers.
   const std::vector<char> bytes_of_file(file.begin(), file.end());
   const std::string_view bytes(bytes_of_file.data(), bytes_of_file.size());
-  const DecodeOptions options{.mode = static_cast<ImageMode>(data[0] & 3),
-                              .max_pixels = 1 << 20,
-                              .exif_orientation = (data[0] & 4) != 0};
-  try {
-    const ImageInfo info = InspectImage(bytes, "fuzz", options);
-    DecodeWindow(bytes, "fuzz",
-                 {info.height / 3, info.width / 3, (info.height + 2) / 3,
-                  (info.width + 2) / 3},
-                 options);
-    DecodeImage(bytes, "fuzz", options);
-  } catch (const Error&) {
-    // Refused, as it may be; anything else that is thrown is a bug.
-  }
+  epochd::engine::DecodeAnyImage(bytes, data[0]);
   return 0;
 }

@@ -22,7 +22,7 @@
 #include "server/store/memory_job_store.h"
 #include "tests/server/api/fake_agent.h"
 #include "tests/server/api/good_spec.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::api {
 

@@ -23,7 +23,7 @@
 #include "epochd/v1/server.grpc.pb.h"
 #include "net/channel.h"
 #include "net/token.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::server {
 namespace {

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::events {
 namespace {

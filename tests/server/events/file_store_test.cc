@@ -7,7 +7,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tests/server/temp_folder.h"
+#include "absl/time/clock.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::events {
 namespace {

@@ -8,7 +8,7 @@
 #include <random>
 #include <thread>
 
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::events {
 namespace {

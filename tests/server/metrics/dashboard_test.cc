@@ -21,7 +21,7 @@
 #include "server/web/socket_address.h"
 #include "tests/conformance/job_samples.h"
 #include "tests/server/metrics/sample_stats.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 extern char** environ;
 

@@ -13,7 +13,7 @@
 #include "server/store/memory_job_store.h"
 #include "tests/conformance/job_samples.h"
 #include "tests/server/metrics/sample_stats.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::metrics {
 namespace {

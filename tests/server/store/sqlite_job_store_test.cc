@@ -18,7 +18,7 @@
 #include "server/store/schema.h"
 #include "tests/conformance/job_samples.h"
 #include "tests/server/store/fault_vfs.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::store {
 namespace {

@@ -9,7 +9,7 @@
 #include <limits>
 
 #include "tests/server/store/fault_vfs.h"
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::store {
 namespace {

@@ -11,7 +11,7 @@
 #include <string>
 #include <utility>
 
-#include "tests/server/temp_folder.h"
+#include "tests/temp_folder.h"
 
 namespace epochd::store {
 namespace {

@@ -8,40 +8,20 @@
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 
-#include <filesystem>
 #include <memory>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "hooks/builtin.h"
+#include "tests/temp_folder.h"
 #include "worker/engine/dist/single.h"
 #include "worker/engine/registry/builtin.h"
 #include "worker/engine/registry/experiment.h"
 
 namespace epochd::engine {
 
-class TempFolder {
- public:
-  TempFolder() {
-    std::string pattern =
-        (std::filesystem::temp_directory_path() / "epochd-test-XXXXXX");
-    path_ = mkdtemp(pattern.data());
-  }
-  ~TempFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const {
-    return path_ + "/" + name;
-  }
-
- private:
-  std::string path_;
-};
+using epochd::TempFolder;
 
 // Keeps events; records them as far as told.
 class CollectingSink : public EventSink {
@@ -165,5 +145,29 @@ struct TestRun {
   std::unique_ptr<Communicator> communicator;
   Experiment experiment;
 };
+
+// A snapshot with tensors of its own, which later steps leave alone.
+inline Snapshot KeptSnapshot(Trainer& trainer) {
+  Snapshot snapshot = trainer.TakeSnapshot();
+  for (auto* list : {&snapshot.model, &snapshot.state}) {
+    for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
+  }
+  return snapshot;
+}
+
+// That of the end of the first step where `is_due`; the run stops there.
+template <class IsDue>
+Snapshot SnapshotWhen(const Json& json, const IsDue& is_due) {
+  TestRun run(json);
+  Snapshot snapshot;
+  run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
+    if (!is_due(context.trainer->position())) return;
+    snapshot = KeptSnapshot(*context.trainer);
+    context.trainer->RequestStop();
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  return snapshot;
+}
 
 }  // namespace epochd::engine

@@ -1,40 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A folder that goes away with its test.
+// A folder that goes away with its test, and files in it.
 #pragma once
 
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string>
-#include <system_error>
+
+#include "tests/temp_folder.h"
 
 namespace epochd {
 
-class TempDir {
- public:
-  TempDir() {
-    std::string name =
-        (std::filesystem::temp_directory_path() / "epochd-test-XXXXXX")
-            .string();
-    path_ = mkdtemp(name.data());
-  }
-  ~TempDir() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-  TempDir(const TempDir&) = delete;
-  TempDir& operator=(const TempDir&) = delete;
-
-  const std::string& path() const { return path_; }
-  std::string operator/(const std::string& name) const {
-    return path_ + "/" + name;
-  }
-
- private:
-  std::string path_;
-};
+using TempDir = TempFolder;
 
 inline std::string Slurp(const std::string& path) {
   std::ostringstream text;

@@ -9,7 +9,8 @@
 #include <fstream>
 #include <vector>
 
-#include "worker/engine/core/error.h"
+#include "tests/temp_folder.h"
+#include "tests/worker/engine/error_of.h"
 
 namespace epochd::engine {
 namespace {
@@ -18,25 +19,16 @@ using testing::HasSubstr;
 
 class RandomAccessFileTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
   std::string Message(const std::string& path, int64_t offset, size_t size,
                       bool bulk) {
-    try {
+    return ErrorOf([&] {
       const RandomAccessFile file(path);
       std::vector<uint8_t> out(size);
       bulk ? file.ReadBulk(offset, out) : file.Read(offset, out);
-      return "";
-    } catch (const Error& error) {
-      return error.what();
-    }
+    });
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 TEST_F(RandomAccessFileTest, BulkReadsGiveTheSameBytes) {
@@ -69,7 +61,8 @@ TEST_F(RandomAccessFileTest, NamesWhatCannotBeRead) {
   EXPECT_EQ(Message(path, 3, 0, false), "");
   EXPECT_THAT(Message(folder_ / "none", 0, 1, false),
               HasSubstr("none\": No such file"));
-  EXPECT_THAT(Message(folder_, 0, 1, false), HasSubstr("not a regular file"));
+  EXPECT_THAT(Message(folder_.path(), 0, 1, false),
+              HasSubstr("not a regular file"));
   const std::string fifo = folder_ / "fifo";
   ASSERT_EQ(mkfifo(fifo.c_str(), 0600), 0);
   EXPECT_THAT(Message(fifo, 0, 1, false), HasSubstr("not a regular file"));

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <limits>
 
+#include "tests/temp_folder.h"
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/digits.h"
@@ -25,17 +26,8 @@ using std::string_literals::operator""s;
 
 class ReadersTest : public testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Write(const std::string& name, const std::string& bytes) {
-    const std::string path = folder_ / name;
-    std::ofstream(path, std::ios::binary) << bytes;
-    return path;
+    return folder_.Write(name, bytes);
   }
   std::string WriteGzip(const std::string& name, const std::string& bytes) {
     const std::string path = folder_ / name;
@@ -45,7 +37,7 @@ class ReadersTest : public testing::Test {
     return path;
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 std::string NpyBytes(const std::string& dict, const std::string& values,
@@ -410,7 +402,7 @@ TEST_F(ReadersTest, FilesOverTheLimitOrBrokenGzipAreRefused) {
             }).find("byte 0: cannot be read on: "),
             std::string::npos);
   EXPECT_NE(ErrorOf([&] { ReadFileBytes(folder_ / "none.x"); }), "");
-  EXPECT_NE(ErrorOf([&] { ReadFileBytes(folder_); }).find("regular"),
+  EXPECT_NE(ErrorOf([&] { ReadFileBytes(folder_.path()); }).find("regular"),
             std::string::npos);
 }
 

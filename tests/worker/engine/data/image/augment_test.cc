@@ -14,8 +14,6 @@
 #include "worker/engine/data/image/colour.h"
 #include "worker/engine/data/image/geometry.h"
 #include "worker/engine/data/transforms.h"
-#include "worker/engine/registry/build_scope.h"
-#include "worker/engine/registry/builtin.h"
 
 namespace epochd::engine {
 namespace {
@@ -23,18 +21,6 @@ namespace {
 using Operation = std::function<at::Tensor(const at::Tensor&)>;
 
 const std::vector<double> kFill = {0.25, 0.5, 0.75};
-
-std::shared_ptr<Transform> BuildTransform(const std::string& json) {
-  static const Registry registry = [] {
-    Registry filled;
-    AddBuiltins(filled);
-    filled.Freeze();
-    return filled;
-  }();
-  const catalogue::Json nothing = catalogue::Json::object();
-  BuildScope scope(registry, nothing, "experiment");
-  return scope.MakeAs<Transform>(catalogue::Json::parse(json), "transform");
-}
 
 Operation By(const std::string& json) {
   return [json](const at::Tensor& image) {

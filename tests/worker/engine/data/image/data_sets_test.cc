@@ -31,9 +31,9 @@ at::Tensor Unit(const at::Tensor& bytes) {
 
 TEST(ImageFolder, NumbersSortedClassesAndReadsBelowThem) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "zebra/b.png");
-  folder.Copy("grey.png", "zebra/a.PNG");
-  folder.Copy("rgb_420.jpg", "ant/deep/er/x.jpeg");
+  CopyImage(folder, "rgb.png", "zebra/b.png");
+  CopyImage(folder, "grey.png", "zebra/a.PNG");
+  CopyImage(folder, "rgb_420.jpg", "ant/deep/er/x.jpeg");
   folder.Write("ant/notes.txt", "no image");
   const auto data = BuildDataset(Json("ImageFolder", folder.path()));
   ASSERT_EQ(data->Size(), 3);
@@ -53,8 +53,8 @@ TEST(ImageFolder, NumbersSortedClassesAndReadsBelowThem) {
 
 TEST(ImageFolder, ClassesMayBeListed) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "a/x.png");
-  folder.Copy("rgb.png", "b/x.png");
+  CopyImage(folder, "rgb.png", "a/x.png");
+  CopyImage(folder, "rgb.png", "b/x.png");
   const auto data = BuildDataset(
       Json("ImageFolder", folder.path(), R"("classes": ["b", "a"])"));
   EXPECT_TRUE(at::equal(data->Column("target"), at::tensor({0, 1})));
@@ -71,13 +71,13 @@ TEST(ImageFolder, SaysWhatIsMissingOrNotRead) {
         [&] { BuildDataset(Json("ImageFolder", folder.path(), more)); });
   };
   EXPECT_NE(error_of().find("holds no folder"), std::string::npos);
-  folder.Copy("rgb.png", "a/x.png");
+  CopyImage(folder, "rgb.png", "a/x.png");
   std::filesystem::create_directory(folder.path() + "/b");
   EXPECT_NE(error_of().find("/b\": holds no .png"), std::string::npos)
       << error_of();
   folder.Write("b/y.bmp", "BM");
   EXPECT_NE(error_of().find("y.bmp"), std::string::npos) << error_of();
-  folder.Copy("rgb.png", "b/x.png");
+  CopyImage(folder, "rgb.png", "b/x.png");
   EXPECT_NE(error_of().find("y.bmp"), std::string::npos);
   EXPECT_EQ(error_of(R"("exclude": ["*.bmp"])"), "");
   EXPECT_NE(ErrorOf([&] {
@@ -88,9 +88,9 @@ TEST(ImageFolder, SaysWhatIsMissingOrNotRead) {
 
 TEST(ImageFiles, GivesBytesWhenAskedToAndChoosesFiles) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "b.png");
-  folder.Copy("grey.png", "a.png");
-  folder.Copy("rgb_420.jpg", "c.jpg");
+  CopyImage(folder, "rgb.png", "b.png");
+  CopyImage(folder, "grey.png", "a.png");
+  CopyImage(folder, "rgb_420.jpg", "c.jpg");
   const auto data = BuildDataset(
       Json("ImageFiles", folder.path(),
            R"("include": "*.png", "exclude": "a*", "dtype": "uint8",
@@ -106,7 +106,7 @@ TEST(ImageFiles, GivesBytesWhenAskedToAndChoosesFiles) {
 
 TEST(ImageFiles, LinkThatLeadsNowhereIsAnImageThatCannotBeRead) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "a.png");
+  CopyImage(folder, "rgb.png", "a.png");
   std::filesystem::create_symlink(folder.path() + "/gone",
                                   folder.path() + "/b.png");
   const std::string error = ErrorOf([&] {
@@ -119,7 +119,7 @@ TEST(ImageFiles, LinkThatLeadsNowhereIsAnImageThatCannotBeRead) {
 
 TEST(ImageFiles, AGridLeavesOutImagesWithoutAHeader) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "a.png");
+  CopyImage(folder, "rgb.png", "a.png");
   const std::string more = R"("patch_size": 8, "crop": "grid")";
   const int64_t whole =
       BuildDataset(Json("ImageFiles", folder.path(), more))->Size();
@@ -140,8 +140,8 @@ TEST(ImageFiles, LinksAreFollowedButNotInCircles) {
   namespace fs = std::filesystem;
   const TempFolder folder;
   const TempFolder other;
-  folder.Copy("rgb.png", "a.png");
-  other.Copy("rgb.png", "c.png");
+  CopyImage(folder, "rgb.png", "a.png");
+  CopyImage(other, "rgb.png", "c.png");
   const fs::path root = folder.path();
   fs::create_directories(root / "one");
   fs::create_directories(root / "two");
@@ -158,8 +158,8 @@ TEST(ImageFiles, LinksAreFollowedButNotInCircles) {
 
 TEST(ImageFiles, RandomPatchesDependOnSeedEpochAndIndexAlone) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "a.png");
-  folder.Copy("rgb_444.jpg", "b.jpg");
+  CopyImage(folder, "rgb.png", "a.png");
+  CopyImage(folder, "rgb_444.jpg", "b.jpg");
   const std::string more = R"("patch_size": 8, "repeat": 5)";
   const auto data = BuildDataset(Json("ImageFiles", folder.path(), more));
   const auto uncached = BuildDataset(
@@ -181,8 +181,8 @@ TEST(ImageFiles, RandomPatchesDependOnSeedEpochAndIndexAlone) {
 
 TEST(ImageFiles, CenterAndGrid) {
   const TempFolder folder;
-  folder.Copy("rgb.png", "a.png");     // 19 x 23
-  folder.Copy("exif_6.jpg", "b.jpg");  // turned: 23 x 19
+  CopyImage(folder, "rgb.png", "a.png");     // 19 x 23
+  CopyImage(folder, "exif_6.jpg", "b.jpg");  // turned: 23 x 19
   const at::Tensor first = Unit(Recorded("decode/rgb.png/rgb"));
   const auto center = BuildDataset(Json(
       "ImageFiles", folder.path(), R"("patch_size": 8, "crop": "center")"));
@@ -214,9 +214,10 @@ TEST(ImageFiles, CenterAndGrid) {
 
 TEST(ImageSource, DecodesOnceWhatFitsTheCache) {
   const TempFolder folder;
-  const std::vector<std::string> files = {folder.Copy("rgb.png", "a.png"),
-                                          folder.Copy("rgb.png", "b.png"),
-                                          folder.Copy("rgb.png", "c.png")};
+  const std::vector<std::string> files = {
+      CopyImage(folder, "rgb.png", "a.png"),
+      CopyImage(folder, "rgb.png", "b.png"),
+      CopyImage(folder, "rgb.png", "c.png")};
   constexpr int64_t kImage = 3 * 19 * 23;
   const auto cache = std::make_shared<ImageCache>(3, 2 * kImage + 1);
   const ImageSource source(files, {}, cache, 0);
@@ -240,7 +241,7 @@ TEST(ImageSource, ThreadsShareTheCacheWithinItsBound) {
   const TempFolder folder;
   std::vector<std::string> files;
   for (int i = 0; i < 8; ++i) {
-    files.push_back(folder.Copy("rgb.png", std::to_string(i) + ".png"));
+    files.push_back(CopyImage(folder, "rgb.png", std::to_string(i) + ".png"));
   }
   const auto cache = std::make_shared<ImageCache>(8, 5 * 3 * 19 * 23);
   const ImageSource source(files, {}, cache, 0);
@@ -263,7 +264,7 @@ TEST(ImageSource, ThreadsShareTheCacheWithinItsBound) {
 // Writes the source of resizing as it can only be: through a reader.
 void ExpectDegraded(const std::string& kernel, int64_t scale) {
   const TempFolder folder;
-  folder.Copy("degrade.png", "a.png");
+  CopyImage(folder, "degrade.png", "a.png");
   const std::string more =
       R"("kernel": ")" + kernel + R"(", "scale": )" + std::to_string(scale);
   const auto data = BuildDataset(Json("SuperResolution", folder.path(), more));
@@ -316,7 +317,7 @@ TEST(DegradedImages, ArePillowsOrMatlabsAndPatchesAreAligned) {
 
 TEST(DegradedImages, GridCoversTheImageOnce) {
   const TempFolder folder;
-  folder.Copy("degrade.png", "a.png");  // 49 x 62
+  CopyImage(folder, "degrade.png", "a.png");  // 49 x 62
   const auto data = BuildDataset(Json("DegradedImages", folder.path(),
                                       R"("patch_size": 16, "crop": "grid")"));
   ASSERT_EQ(data->Size(), 9);
@@ -332,7 +333,7 @@ TEST(DegradedImages, GridCoversTheImageOnce) {
 
 TEST(DegradedImages, RefusesWhatDoesNotFit) {
   const TempFolder folder;
-  folder.Copy("degrade.png", "a.png");
+  CopyImage(folder, "degrade.png", "a.png");
   const auto error_of = [&](const std::string& more) {
     return ErrorOf([&] {
       BuildDataset(Json("DegradedImages", folder.path(), more))->Get(0, kSeed);
@@ -353,10 +354,10 @@ TEST(DegradedImages, RefusesWhatDoesNotFit) {
 TEST(PairedImages, MatchesByStemAndKeepsPatchesAligned) {
   const TempFolder folder;
   // 19 x 23 at both sides: scale 1.
-  folder.Copy("rgb.png", "low/ax2.png");
-  folder.Copy("rgb_444.jpg", "low/bx2.jpg");
-  folder.Copy("rgb.png", "high/a.png");
-  folder.Copy("rgb.png", "high/b.png");
+  CopyImage(folder, "rgb.png", "low/ax2.png");
+  CopyImage(folder, "rgb_444.jpg", "low/bx2.jpg");
+  CopyImage(folder, "rgb.png", "high/a.png");
+  CopyImage(folder, "rgb.png", "high/b.png");
   const std::string start = R"({"type": "PairedImages", "low": ")" +
                             folder.path() + R"(/low", "high": ")" +
                             folder.path() + R"(/high")";
@@ -382,8 +383,8 @@ TEST(PairedImages, MatchesByStemAndKeepsPatchesAligned) {
 
 TEST(PairedImages, FindsTheScaleOfTheFirstPair) {
   const TempFolder folder;
-  folder.Copy("degrade_low.png", "low/a.png");
-  folder.Copy("degrade_even.png", "high/a.png");
+  CopyImage(folder, "degrade_low.png", "low/a.png");
+  CopyImage(folder, "degrade_even.png", "high/a.png");
   const auto data = BuildDataset(R"({"type": "PairedImages", "low": ")" +
                                  folder.path() + R"(/low", "high": ")" +
                                  folder.path() + R"(/high", "patch_size": 8})");

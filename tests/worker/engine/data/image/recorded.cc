@@ -44,7 +44,10 @@ const at::Tensor& Recorded(const std::string& name) {
   return RecordedImages().at(name);
 }
 
-std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
+namespace {
+
+template <class T>
+std::shared_ptr<T> Build(const std::string& json, const std::string& path) {
   static const Registry registry = [] {
     Registry filled;
     AddBuiltins(filled);
@@ -53,32 +56,22 @@ std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
   }();
   const catalogue::Json nothing = catalogue::Json::object();
   BuildScope scope(registry, nothing, "experiment");
-  return scope.MakeAs<Dataset>(catalogue::Json::parse(json),
-                               "experiment.data.train");
+  return scope.MakeAs<T>(catalogue::Json::parse(json), path);
 }
 
-TempFolder::TempFolder() {
-  std::string name = std::filesystem::path(testing::TempDir()) / "imageXXXXXX";
-  if (mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp");
-  path_ = name;
+}  // namespace
+
+std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
+  return Build<Dataset>(json, "experiment.data.train");
 }
 
-TempFolder::~TempFolder() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
+std::shared_ptr<Transform> BuildTransform(const std::string& json) {
+  return Build<Transform>(json, "transform");
 }
 
-std::string TempFolder::Write(const std::string& name,
-                              const std::string& bytes) const {
-  const std::filesystem::path path = path_ / name;
-  std::filesystem::create_directories(path.parent_path());
-  std::ofstream(path, std::ios::binary) << bytes;
-  return path;
-}
-
-std::string TempFolder::Copy(const std::string& image,
-                             const std::string& name) const {
-  return Write(name, ReadBytes(GoldenPath("images/" + image)));
+std::string CopyImage(const TempFolder& folder, const std::string& image,
+                      const std::string& name) {
+  return folder.Write(name, ReadBytes(GoldenPath("images/" + image)));
 }
 
 }  // namespace epochd::engine

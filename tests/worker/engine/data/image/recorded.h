@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What tests/golden/record_images.py recorded, and folders to write images in.
+// What tests/golden/record_images.py recorded.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
-#include <filesystem>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "tests/temp_folder.h"
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/dataset.h"
+#include "worker/engine/data/transform.h"
 
 namespace epochd::engine {
 
@@ -23,25 +24,12 @@ const std::map<std::string, at::Tensor>& RecordedImages();
 // Throws std::out_of_range.
 const at::Tensor& Recorded(const std::string& name);
 
-// The data set that a job file's mapping describes.
+// What a job file's mapping describes.
 std::shared_ptr<Dataset> BuildDataset(const std::string& json);
+std::shared_ptr<Transform> BuildTransform(const std::string& json);
 
-// A folder that vanishes with it.
-class TempFolder {
- public:
-  TempFolder();
-  ~TempFolder();
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-
-  std::string path() const { return path_; }
-  // Creates folders on the way.
-  std::string Write(const std::string& name, const std::string& bytes) const;
-  // Copies tests/golden/images/`image`.
-  std::string Copy(const std::string& image, const std::string& name) const;
-
- private:
-  std::filesystem::path path_;
-};
+// Copies tests/golden/images/`image` into the folder; gives its path.
+std::string CopyImage(const TempFolder& folder, const std::string& image,
+                      const std::string& name);
 
 }  // namespace epochd::engine

@@ -141,7 +141,7 @@ TEST_F(EdfFiles, WindowsBeyondTheEndAreRefused) {
 TEST_F(EdfFiles, AreADataSetOfWindows) {
   Write("a.edf", Bytes(Recorded("plain.edf")));
   Write("b.bdf", Bytes(Recorded("plus.bdf")));
-  RecordOptions options{.records = folder_, .leads = {"I"}};
+  RecordOptions options{.records = folder_.path(), .leads = {"I"}};
   options.windows.window = 2;
   options.labels = LabelSource::kCsv;
   options.group = LabelSource::kCsv;
@@ -198,7 +198,7 @@ TEST_F(EdfFiles, ThoseThatCannotBeOpenedAreLeftOutAndTold) {
   std::string annotated = whole;
   annotated[annotated.find("+1.25") + 1] = 'x';
   Write("c.edf", annotated);
-  RecordOptions options{.records = folder_, .leads = {"I"}};
+  RecordOptions options{.records = folder_.path(), .leads = {"I"}};
   EXPECT_EQ(LoadEdfRecords(options)->Size(), 2);
   ASSERT_EQ(LoadEdfRecords(options)->Unreadable().size(), 1);
   options.labels = LabelSource::kAnnotation;

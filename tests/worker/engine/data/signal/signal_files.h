@@ -4,14 +4,13 @@
 #pragma once
 
 #include <gtest/gtest.h>
-#include <stdlib.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <string>
 
+#include "tests/temp_folder.h"
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 
@@ -19,22 +18,12 @@ namespace epochd::engine {
 
 class SignalFiles : public testing::Test {
  protected:
-  void SetUp() override {
-    std::string pattern =
-        (std::filesystem::path(testing::TempDir()) / "signal-XXXXXX").string();
-    folder_ = mkdtemp(pattern.data());
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
   std::string Path(const std::string& name) const { return folder_ / name; }
   std::string Write(const std::string& name, const std::string& bytes) const {
-    std::filesystem::create_directories(
-        std::filesystem::path(Path(name)).parent_path());
-    std::ofstream(Path(name), std::ios::binary) << bytes;
-    return Path(name);
+    return folder_.Write(name, bytes);
   }
 
-  std::filesystem::path folder_;
+  const TempFolder folder_;
 };
 
 // A file of tests/golden/signals.

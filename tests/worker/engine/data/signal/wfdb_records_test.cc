@@ -47,7 +47,7 @@ class WfdbRecordsTest : public SignalFiles {
   }
   WfdbRecordsOptions Options() const {
     WfdbRecordsOptions options;
-    options.records = folder_;
+    options.records = folder_.path();
     options.windows.window = 1;
     options.checksums = ChecksumPolicy::kIgnore;
     return options;
@@ -195,16 +195,16 @@ TEST_F(WfdbRecordsTest, ListsRecordsOfFoldersListsAndHeaders) {
   AddRecord("b", 10);
   AddRecord("a", 10);
   Write("whole.hea", "whole/1 2 10 10\na 10\n");
-  EXPECT_THAT(ListWfdbRecords(folder_),
+  EXPECT_THAT(ListWfdbRecords(folder_.path()),
               ElementsAre(EndsWith("/b"), EndsWith("/whole")));
   EXPECT_THAT(ListWfdbRecords(Path("a.hea")), ElementsAre(EndsWith("/a")));
   Write("RECORDS", "b\r\n\na\n");
-  EXPECT_THAT(ListWfdbRecords(folder_),
+  EXPECT_THAT(ListWfdbRecords(folder_.path()),
               ElementsAre(EndsWith("/b"), EndsWith("/a")));
   EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(Path("none")); }),
               HasSubstr("is not there"));
   Write("RECORDS", "\n");
-  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(folder_); }),
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(folder_.path()); }),
               HasSubstr("lists no record"));
 }
 
