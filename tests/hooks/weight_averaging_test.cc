@@ -150,10 +150,7 @@ TEST(WeightAveragingTest, CheckpointsHoldTheAverageAndTheRestartBoth) {
       first.trainer().on_epoch_committed.Bind(
           [&](engine::TrainerContext& context) {
             if (context.epoch != 1) return;
-            middle = first.trainer().TakeSnapshot();
-            for (auto* list : {&middle.model, &middle.state}) {
-              for (auto& each : *list) each.tensor = each.tensor.clone();
-            }
+            middle = engine::KeptSnapshot(first.trainer());
           });
       first.trainer().Start();
       first.trainer().Run();

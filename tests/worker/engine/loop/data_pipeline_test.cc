@@ -61,19 +61,9 @@ Ending Straight(const Json& json) {
 }
 
 Snapshot After(const Json& json, int64_t batches) {
-  TestRun run(json);
-  Snapshot snapshot;
-  run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
-    if (context.trainer->position().global_batch != batches) return;
-    snapshot = context.trainer->TakeSnapshot();
-    for (auto* list : {&snapshot.model, &snapshot.state}) {
-      for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
-    }
-    context.trainer->RequestStop();
+  return SnapshotWhen(json, [batches](const Position& position) {
+    return position.global_batch == batches;
   });
-  run.trainer().Start();
-  run.trainer().Run();
-  return snapshot;
 }
 
 TEST(DataPipelineTest, GoesOnInMidEpochWithBalancedSamplesAndMixedBatches) {

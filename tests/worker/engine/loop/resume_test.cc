@@ -7,6 +7,7 @@
 
 #include "tests/worker/engine/burgers_run.h"
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/regrouping.h"
@@ -127,31 +128,14 @@ TEST(ResumeTest, DoesNotTrainOnWhenTheRunHadEnded) {
 
 // A snapshot after `step` steps of a run.
 Snapshot SnapshotAfter(const Json& json, int64_t step) {
-  TestRun run(json);
-  Snapshot snapshot;
-  run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
-    if (context.trainer->position().step != step) return;
-    snapshot = context.trainer->TakeSnapshot();
-    for (auto* list : {&snapshot.model, &snapshot.state}) {
-      for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
-    }
-    context.trainer->RequestStop();
-  });
-  run.trainer().Start();
-  run.trainer().Run();
-  return snapshot;
+  return SnapshotWhen(
+      json, [step](const Position& position) { return position.step == step; });
 }
 
 // What Restore() refuses, as text.
 std::string Refusal(const Json& json, const Snapshot& snapshot) {
   TestRun run(json);
-  try {
-    run.trainer().Restore(snapshot);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { run.trainer().Restore(snapshot); });
 }
 
 void ExpectIn(const std::string& part, const std::string& text) {
@@ -310,10 +294,7 @@ TEST(ResumeTest, Case90AnInterruptionDoesNotShiftTheSamples) {
         if (++steps == 11) run.trainer().RequestStop();
         return;
       }
-      snapshot = context.trainer->TakeSnapshot();
-      for (auto* list : {&snapshot.model, &snapshot.state}) {
-        for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
-      }
+      snapshot = KeptSnapshot(*context.trainer);
       saved = true;
     };
     run.trainer().on_step_boundary.Bind(save);

@@ -6,19 +6,14 @@
 
 #include <string>
 
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/loop/precision.h"
 
 namespace epochd::engine {
 namespace {
 
 std::string MessageOf(const Loss& loss, const Batch& batch) {
-  try {
-    loss.Compute(batch);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return ErrorOf([&] { loss.Compute(batch); });
 }
 
 Batch Images(at::IntArrayRef shape) {

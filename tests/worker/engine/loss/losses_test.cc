@@ -5,7 +5,7 @@
 
 #include <cmath>
 
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/loss/binary.h"
 #include "worker/engine/loss/builtin.h"
 #include "worker/engine/loss/cross_entropy.h"
@@ -16,12 +16,7 @@ namespace epochd::engine {
 namespace {
 
 std::string MessageOf(const Loss& loss, const Batch& batch) {
-  try {
-    loss.Compute(batch);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return ErrorOf([&] { loss.Compute(batch); });
 }
 
 TEST(LossTest, Case190RefusesToBroadcastPredictionAgainstTarget) {

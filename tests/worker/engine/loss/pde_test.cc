@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/random.h"
 #include "worker/engine/loop/precision.h"
@@ -115,13 +116,7 @@ std::shared_ptr<Loss> Build(const catalogue::Json& json) {
 }
 
 std::string MessageOf(const catalogue::Json& json) {
-  try {
-    Build(json);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { Build(json); });
 }
 
 Batch At(const at::Tensor& points, const at::Tensor& u) {
@@ -284,8 +279,10 @@ TEST(PdeResidualTest, RefusalsSayWhatIsAccepted) {
       {with("expression", "u_z"), "\"u_z\" is not known"},
       {with("expression", "u_"), "\"u_\" is not known"},
       {with("expression", "u_xxxxx"), "\"u_xxxxx\" is not known"},
-      {with("parameters", {{"nu", "1/x"}}), ".parameters.nu: expression \"1/x\""},
-      {with("causal_range", {1, 2, 3}), ".causal_range: expected 2 values, got 3"},
+      {with("parameters", {{"nu", "1/x"}}),
+       ".parameters.nu: expression \"1/x\""},
+      {with("causal_range", {1, 2, 3}),
+       ".causal_range: expected 2 values, got 3"},
       {MessageOf({{"type", "HeatResidual"}, {"coordinates", {"t"}}}),
        ".coordinates: expected at least 2 values, got 1"},
       {MessageOf({{"type", "AdvectionResidual"}, {"velocity", {1, 2}}}),

@@ -8,12 +8,11 @@
 #include <torch/types.h>
 
 #include <cmath>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/loss/binary.h"
 #include "worker/engine/loss/cross_entropy.h"
 #include "worker/engine/loss/image_losses.h"
@@ -172,15 +171,6 @@ TEST(WeighingTest, Case191AllLabelsIgnoredIsNoLoss) {
   }
 }
 
-std::string MessageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 TEST(WeighingTest, FieldsFitWithOnesBySampleOrWithoutChannels) {
   const auto fits = [](at::IntArrayRef sizes, at::IntArrayRef shape) {
     return WeightsOf({{"mask", torch::ones(sizes)}}, {.mask = "mask"}, shape,
@@ -200,7 +190,7 @@ TEST(WeighingTest, FieldsFitWithOnesBySampleOrWithoutChannels) {
 
 TEST(WeighingTest, RefusesWhatFitsInNoOrTwoWays) {
   const auto message = [](at::IntArrayRef sizes, at::IntArrayRef shape) {
-    return MessageOf([&] {
+    return ErrorOf([&] {
       WeightsOf({{"m", torch::ones(sizes)}}, {.sample_weight = "m"}, shape,
                 torch::kFloat);
     });
@@ -213,7 +203,7 @@ TEST(WeighingTest, RefusesWhatFitsInNoOrTwoWays) {
   EXPECT_NE(message({}, {2}), "");
   EXPECT_NE(message({2, 4}, {2, 4, 4}).find("goes in two ways with"),
             std::string::npos);
-  EXPECT_NE(MessageOf([] {
+  EXPECT_NE(ErrorOf([] {
               WeightsOf({}, {.mask = "mask"}, {2}, torch::kFloat);
             }).find("\"mask\""),
             std::string::npos);
@@ -224,7 +214,7 @@ TEST(BinaryLossesTest, RefuseNumbersOfOtherClasses) {
   options.pos_weight = {1.0, 2.0};
   const Batch batch{{"output", torch::zeros({2, 5})},
                     {"target", torch::zeros({2, 5})}};
-  EXPECT_EQ(MessageOf([&] { BceWithLogitsLoss(options).Compute(batch); }),
+  EXPECT_EQ(ErrorOf([&] { BceWithLogitsLoss(options).Compute(batch); }),
             "pos_weight: 2 numbers for 5 in the last dimension; one, or one "
             "for each, is accepted");
 }

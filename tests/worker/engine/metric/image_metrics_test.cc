@@ -7,6 +7,7 @@
 #include <cmath>
 #include <string>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/metric/psnr.h"
 #include "worker/engine/metric/regression.h"
@@ -20,12 +21,7 @@ double ValueOf(const Metric& metric) {
 }
 
 std::string MessageOf(Metric& metric, const Batch& batch) {
-  try {
-    metric.Update(batch);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
+  return ErrorOf([&] { metric.Update(batch); });
 }
 
 TEST(PsnrTest, RefusesBordersOfWhatIsNoImage) {

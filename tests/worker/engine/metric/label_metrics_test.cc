@@ -7,12 +7,11 @@
 #include <cmath>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "tests/worker/engine/digits_run.h"
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/metric/accuracy.h"
 #include "worker/engine/metric/challenge_score.h"
 #include "worker/engine/metric/decisions.h"
@@ -24,15 +23,6 @@ namespace {
 
 double ValueOf(const Metric& metric, size_t index = 0) {
   return metric.Values({metric.Sums(), metric.Rows()})[index].second;
-}
-
-std::string MessageOf(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
 }
 
 Batch Pairs(const at::Tensor& output, const at::Tensor& target) {
@@ -61,12 +51,12 @@ TEST(AccuracyTest, LeavesOutIgnoredAndMaskedSamples) {
 
 TEST(ClassScoreTest, RefusesClassesThatAreNot) {
   ClassScore metric(Scored(ClassScore::Kind::kRecall));
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               metric.Update(Pairs(torch::zeros({2, 3}), torch::tensor({1, 3})));
             }),
             "batch field \"target\": class 3; 0 to 2 of \"output\" or the "
             "ignore_index -100 is accepted");
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               metric.Update(Pairs(torch::zeros({2, 3}), torch::zeros({2, 4})));
             }),
             "");
@@ -108,27 +98,28 @@ TEST(ClassScoreTest, RefusesTargetsThatAreNeitherClassesNorLabels) {
   for (const Case& each : cases) {
     const Batch batch = Pairs(scores, each.target);
     TopKAccuracy accuracy({});
-    EXPECT_EQ(MessageOf([&] { accuracy.Update(batch); }), each.message);
+    EXPECT_EQ(ErrorOf([&] { accuracy.Update(batch); }), each.message);
     ClassScore::Options options = Scored(ClassScore::Kind::kFBeta);
     options.labels.task = LabelOptions::Task::kClasses;
     ClassScore score(options);
-    EXPECT_EQ(MessageOf([&] { score.Update(batch); }), each.message);
+    EXPECT_EQ(ErrorOf([&] { score.Update(batch); }), each.message);
     RankingMetric::Options ranked;
     ranked.labels = options.labels;
     RankingMetric ranking(ranked);
-    EXPECT_EQ(MessageOf([&] { ranking.Update(batch); }), each.message);
+    EXPECT_EQ(ErrorOf([&] { ranking.Update(batch); }), each.message);
   }
 }
 
 TEST(ClassScoreTest, RefusesLabelsThatAreNoShares) {
   ClassScore metric(Scored(ClassScore::Kind::kAccuracy));
-  EXPECT_EQ(MessageOf([&] {
-              metric.Update(Pairs(torch::zeros({2, 2}),
-                                  torch::tensor({{0.5f, 3.0f}, {-1.0f, 0.0f}})));
-            }),
-            "batch field \"target\": numbers from -1 to 3 as yes-or-no labels; "
-            "0 to 1 is accepted, or integer classes without the second "
-            "dimension");
+  EXPECT_EQ(
+      ErrorOf([&] {
+        metric.Update(Pairs(torch::zeros({2, 2}),
+                            torch::tensor({{0.5f, 3.0f}, {-1.0f, 0.0f}})));
+      }),
+      "batch field \"target\": numbers from -1 to 3 as yes-or-no labels; "
+      "0 to 1 is accepted, or integer classes without the second "
+      "dimension");
 }
 
 TEST(AccuracyTest, WhatIsMaskedMayBeAnything) {
@@ -143,7 +134,7 @@ TEST(AccuracyTest, WhatIsMaskedMayBeAnything) {
 TEST(ClassScoreTest, RefusesAnotherNumberOfClasses) {
   ClassScore metric(Scored(ClassScore::Kind::kRecall));
   metric.Update(Pairs(torch::zeros({2, 3}), torch::tensor({1, 2})));
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               metric.Update(Pairs(torch::zeros({2, 4}), torch::tensor({1, 3})));
             }),
             "scores of 4 classes in a batch after batches of 3; one number for "
@@ -156,7 +147,7 @@ TEST(ClassScoreTest, NamesOfClassesMustBeAsMany) {
   options.classes = {"a", "b"};
   ClassScore metric(options);
   metric.Update(Pairs(torch::eye(3), torch::tensor({0, 1, 2})));
-  EXPECT_EQ(MessageOf([&] { ValueOf(metric); }),
+  EXPECT_EQ(ErrorOf([&] { ValueOf(metric); }),
             "classes: 2 names for 3 classes; one for each is accepted");
 }
 
@@ -230,7 +221,7 @@ TEST(RankingTest, KeepsNoGraph) {
 
 TEST(ChallengeScoreTest, RefusesScoresOfOtherClasses) {
   ChallengeScore metric({.weights = {{1, 0}, {0, 1}}, .normal_class = 1});
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               metric.Update(Pairs(torch::zeros({2, 3}), torch::zeros({2, 3})));
             }),
             "weights: a matrix of 2 classes for scores of 3; one for each "
@@ -248,7 +239,7 @@ class WeightTableTest : public ::testing::Test {
                       const std::vector<std::string>& classes = {}) {
     const std::string path = Write(text);
     const std::string message =
-        MessageOf([&] { ReadWeightTable(path, classes); });
+        ErrorOf([&] { ReadWeightTable(path, classes); });
     const std::string subject = "CSV file \"" + path + "\"";
     EXPECT_EQ(message.find(subject), 0U) << message;
     return message.substr(std::min(message.size(), subject.size()));
@@ -286,7 +277,7 @@ TEST_F(WeightTableTest, RefusesWhatIsNoSquareOfNumbers) {
   EXPECT_EQ(Refusal(",a\na,1\n", {"1"}), ": has no class \"1\"");
   EXPECT_NE(Refusal("").find("has 0 rows for 0 classes"), std::string::npos);
   EXPECT_NE(Refusal("a").find("has 0 rows for 0 classes"), std::string::npos);
-  EXPECT_NE(MessageOf([] {
+  EXPECT_NE(ErrorOf([] {
               ReadWeightTable("/nowhere/weights.csv", {});
             }).find("/nowhere/weights.csv"),
             std::string::npos);
@@ -300,7 +291,7 @@ TEST(ChallengeScoreTest, JobFilesNameClassesAndTheNormalOne) {
     Json json = DigitsExperiment(1);
     json["metrics"] = Json::array({metric});
     json.erase("monitor");
-    return MessageOf([&] { TestRun run(json); });
+    return ErrorOf([&] { TestRun run(json); });
   };
   EXPECT_EQ(reason({{"weights_file", folder / "w.csv"}, {"normal_class", "b"}}),
             "");

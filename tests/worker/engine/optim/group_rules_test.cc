@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "tests/worker/engine/error_of.h"
 #include "tests/worker/engine/schedule/made.h"
 
 namespace epochd::engine {
@@ -160,7 +161,7 @@ class GroupRulesErrorTest : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(GroupRulesErrorTest, SaysWhatIsNotUnderstood) {
   const std::string message =
-      MessageOf([] { MadeOptimizer(GetParam().job, MakeNetwork()); });
+      ErrorOf([] { MadeOptimizer(GetParam().job, MakeNetwork()); });
   EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
 }
 

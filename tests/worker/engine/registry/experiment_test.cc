@@ -4,19 +4,13 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/digits_run.h"
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 
 namespace epochd::engine {
 namespace {
 
 std::string WhyRefused(const Json& json) {
-  try {
-    TestRun run(json);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec) << error.what();
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { TestRun run(json); });
 }
 
 TEST(ExperimentTest, BuildsTheSameWeightsFromTheSameSeed) {

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/digits_run.h"
-#include "worker/engine/core/error.h"
+#include "tests/worker/engine/error_of.h"
 
 namespace epochd::engine {
 namespace {
@@ -18,13 +18,7 @@ Json With(const Json& trainer) {
 }
 
 std::string WhyRefused(const Json& trainer) {
-  try {
-    TestRun run(With(trainer));
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec) << error.what();
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { TestRun run(With(trainer)); });
 }
 
 TEST(LoopPlanTest, ReadsEpochsAndWhenToValidate) {

@@ -9,8 +9,8 @@
 #include <cmath>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/checkpoint/safetensors.h"
-#include "worker/engine/core/error.h"
 #include "worker/engine/registry/build_scope.h"
 
 namespace epochd::engine {
@@ -46,13 +46,7 @@ Built Build(const Json& model) {
 }
 
 std::string WhyRefused(const Json& model) {
-  try {
-    Build(model);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { Build(model); });
 }
 
 Json Mlp(Json more = Json::object()) {
@@ -102,12 +96,12 @@ TEST(InitializerTest, ComesInOrderAndWhereItIsMeant) {
 // torch.nn.init.dirac_: the middle of kernel i, i is 1, for as many channels as
 // both sides have.
 TEST(InitializerTest, DiracPassesChannelsOn) {
-  const Built built = Build(
-      {{"type", "SRResNet"},
-       {"features", 4},
-       {"blocks", 1},
-       {"upscale", 2},
-       {"init", {{"type", "dirac"}, {"match", "conv_first.weight"}}}});
+  const Built built =
+      Build({{"type", "SRResNet"},
+             {"features", 4},
+             {"blocks", 1},
+             {"upscale", 2},
+             {"init", {{"type", "dirac"}, {"match", "conv_first.weight"}}}});
   at::Tensor wanted = at::zeros({4, 3, 3, 3});
   for (int64_t i = 0; i < 3; ++i) wanted[i][i][1][1] = 1;
   EXPECT_TRUE(built.At("conv_first.weight").equal(wanted));

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/schedules.h"
 #include "worker/engine/registry/build_scope.h"
@@ -61,13 +62,4 @@ inline Schedules MadeSchedules(
 }
 
 // The message of the Error that `work` throws; empty: none.
-inline std::string MessageOf(const std::function<void()>& work) {
-  try {
-    work();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
-
 }  // namespace epochd::engine

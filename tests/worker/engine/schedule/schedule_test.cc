@@ -166,7 +166,7 @@ struct Refusal {
 class SchedulerParametersTest : public ::testing::TestWithParam<Refusal> {};
 
 TEST_P(SchedulerParametersTest, SaysWhatContradicts) {
-  const std::string message = MessageOf([] { MadeScheduler(GetParam().job); });
+  const std::string message = ErrorOf([] { MadeScheduler(GetParam().job); });
   EXPECT_NE(message.find(GetParam().message), std::string::npos) << message;
 }
 

@@ -71,7 +71,7 @@ TEST(SchedulesTest, Case29AMissingMetricIsAnErrorOrAWarning) {
   Schedules refuses = MadeSchedules(
       {R"({"type": "ReduceLROnPlateau", "monitor": "foo"})"}, strict);
   refuses.Start();
-  EXPECT_EQ(MessageOf([&] { refuses.AfterEpoch({.scores = scores}); }),
+  EXPECT_EQ(ErrorOf([&] { refuses.AfterEpoch({.scores = scores}); }),
             "experiment.lr_scheduler[0].monitor: \"foo\" is not measured; "
             "there are train/loss, val/loss");
 
@@ -177,7 +177,7 @@ TEST(SchedulesTest, Case36OneCycleEndsWithItsLastStep) {
     schedules.AfterBatch();
   }
   ExpectNear(used, expected, 1e-6);
-  EXPECT_NE(MessageOf([&] { schedules.AfterBatch(); }).find("total_steps 10"),
+  EXPECT_NE(ErrorOf([&] { schedules.AfterBatch(); }).find("total_steps 10"),
             std::string::npos);
 
   const auto restored = MadeOptimizer(kSgd);
@@ -192,7 +192,7 @@ TEST(SchedulesTest, Case36OneCycleEndsWithItsLastStep) {
 // Known before the first batch, not after the last that fits.
 TEST(SchedulesTest, OneCycleRefusesARunThatIsLonger) {
   const auto optimizer = MadeOptimizer(kSgd);
-  EXPECT_EQ(MessageOf([&] {
+  EXPECT_EQ(ErrorOf([&] {
               MadeSchedules({R"({"type": "OneCycleLR", "max_lr": 0.1,
                                  "total_steps": 10, "by": "iteration"})"},
                             optimizer, {.batches = 11});
@@ -297,10 +297,10 @@ TEST(SchedulesTest, SeveralSchedulersMultiplyAndEachHasItsUnit) {
 
 TEST(SchedulesTest, AMomentumGoesByATableToo) {
   const auto optimizer = MadeOptimizer(kSgd);
-  Schedules schedules = MadeSchedules(
-      {R"({"type": "PiecewiseMomentum", "milestones": [0, 1, 3],
+  Schedules schedules =
+      MadeSchedules({R"({"type": "PiecewiseMomentum", "milestones": [0, 1, 3],
            "values": [0.5, 0.75, 0.95]})"},
-      optimizer);
+                    optimizer);
   schedules.Start();
   std::vector<double> seen = {optimizer->momentum()};
   for (int epoch = 0; epoch < 4; ++epoch) {
@@ -351,7 +351,7 @@ TEST(SchedulesTest, AFreshOptimizerGetsTheValuesOfItsSchedule) {
 TEST(SchedulesTest, RefusesTheStateOfOtherSchedulers) {
   const auto optimizer = MadeOptimizer(kSgd);
   Schedules schedules = MadeSchedules({kHalves}, optimizer);
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               schedules.LoadState(nlohmann::ordered_json::array());
             }).find("has 0 schedulers, the experiment 1"),
             std::string::npos);
@@ -362,12 +362,12 @@ TEST(SchedulesTest, AsksWhichOptimizerWhereThereAreTwo) {
   const auto two = MadeOptimizer(kSgd);
   const NamedOptimizers both{{"generator", one}, {"discriminator", two}};
   Schedules unnamed({{"", MadeScheduler(kHalves), "experiment.lr_scheduler"}});
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               unnamed.Bind(both, {});
             }).find("there are generator, discriminator"),
             std::string::npos);
   Schedules other({{"critic", MadeScheduler(kHalves), "x"}});
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               other.Bind(both, {});
             }).find("no optimizer is called \"critic\""),
             std::string::npos);
@@ -383,7 +383,7 @@ TEST(SchedulesTest, OneObjectTwiceWouldCountTwice) {
   const auto one = MadeOptimizer(kSgd);
   const auto shared = MadeScheduler(kHalves);
   Schedules schedules({{"", shared, "a"}, {"", shared, "b"}});
-  EXPECT_NE(MessageOf([&] {
+  EXPECT_NE(ErrorOf([&] {
               schedules.Bind({{"optimizer", one}}, {});
             }).find("b: the same object as a"),
             std::string::npos);

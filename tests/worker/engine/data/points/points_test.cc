@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/loader.h"
 #include "worker/engine/data/points/collocation_points.h"
@@ -43,13 +44,7 @@ std::shared_ptr<Dataset> Build(const Json& json) {
 }
 
 std::string MessageOf(const Json& json) {
-  try {
-    Build(json);
-  } catch (const Error& error) {
-    EXPECT_EQ(error.kind(), ErrorKind::kBadSpec);
-    return error.what();
-  }
-  return "";
+  return BadSpecOf([&] { Build(json); });
 }
 
 TEST(UnitCubeTest, SlicesOfALatinHypercubeHoldOnePointEach) {
