@@ -145,12 +145,13 @@ class Cluster:
         answer = wait_for(serving, 'the port file of epochd')
         self.address, self.http = answer['grpc'], answer['http']
 
-    def start_worker(self, name='w0', cpus=2, *more, work_dir=None):
+    def start_worker(self, name='w0', cpus=2, *more, work_dir=None,
+                     storage=None):
         return self.spawn(name, [
             BIN / 'epochd-worker', '--coordinator', self.address,
             '--token-file', self.folder / 'state' / 'token', '--name', name,
             '--work-dir', work_dir or self.folder / f'work-{name}', '--storage',
-            self.folder / 'storage', '--cpus', str(cpus), *more])
+            storage or self.folder / 'storage', '--cpus', str(cpus), *more])
 
     def kill(self, name):
         process = self.programs.pop(name)

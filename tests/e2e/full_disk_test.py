@@ -103,6 +103,25 @@ class FullDiskTest(unittest.TestCase):
                                  'ATTEMPT_REASON_START_FAILED')
                 self.assertIn('work folder', attempt['message'])
 
+    def test_full_storage_sends_a_job_elsewhere_and_uses_up_no_restart(self):
+        with e2e.Cluster() as cluster, \
+                self.small_disk(cluster, 'storage-w0', '1m') as storage:
+            fill(storage)
+            cluster.start_coordinator()
+            cluster.start_worker('w0', storage=storage)
+            self.wait_worker(cluster, 'w0', 'WORKER_STATE_READY')
+            cluster.start_worker('w1')
+            self.wait_worker(cluster, 'w1', 'WORKER_STATE_READY')
+            job = cluster.submit(cluster.write('job.yaml', e2e.digits(
+                epochs=2)))
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
+            self.assertEqual(done.get('num_restarts', 0), 0)
+            failed, last = done['attempts']
+            self.assertEqual(failed['ranks'][0]['worker'], 'workers/w0')
+            self.assertEqual(failed['reason'], 'ATTEMPT_REASON_START_FAILED')
+            self.assertIn(f'storage: "{storage}', failed['message'])
+            self.assertEqual(last['ranks'][0]['worker'], 'workers/w1')
+
     def wait_worker(self, cluster, name, state):
         """The worker, once it is in that state."""
 

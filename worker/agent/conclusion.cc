@@ -25,6 +25,7 @@ AttemptReason ReasonOf(ExitMeaning meaning) {
     case ExitMeaning::kKilled:
       return AttemptReason::kRankLost;
     case ExitMeaning::kNotLoaded:
+    case ExitMeaning::kNoStorage:
       return AttemptReason::kStartFailed;
     case ExitMeaning::kSelfFenced:
       return AttemptReason::kWorkerLost;

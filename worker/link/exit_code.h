@@ -12,6 +12,8 @@ enum ExitCode : int {
   kTrainingFailed = 70,
   // Peers, storage or device went away; starting again may help.
   kInfrastructure = 71,
+  // A trainer that could keep nothing, and so did not begin: another node may.
+  kNoStorage = 73,
   // Stopped on request, with a checkpoint to go on from.
   kStoppedWithCheckpoint = 75,
   // The lease ended: no word from the agent for too long.

@@ -34,6 +34,8 @@ const char* Words(ExitMeaning meaning) {
       return "killed";
     case ExitMeaning::kNotLoaded:
       return "this node cannot load the trainer";
+    case ExitMeaning::kNoStorage:
+      return "nothing can be kept in its storage";
   }
   return "unknown";
 }
@@ -49,6 +51,9 @@ ExitMeaning MeaningOf(const ExitRecord& record, bool is_command) {
       return ExitMeaning::kDone;
     case kInfrastructure:
       return ExitMeaning::kInfrastructure;
+    case kNoStorage:
+      return is_command ? ExitMeaning::kTrainingFailed
+                        : ExitMeaning::kNoStorage;
     case kStoppedWithCheckpoint:
       return ExitMeaning::kStoppedWithCheckpoint;
     case kSelfFenced:

@@ -6,6 +6,7 @@
 //   0                        kDone
 //   70, any other code       kTrainingFailed
 //   71                       kInfrastructure
+//   73 of a trainer          kNoStorage
 //   75                       kStoppedWithCheckpoint
 //   76                       kSelfFenced
 //   78                       kBadSpec
@@ -30,6 +31,7 @@ enum class ExitMeaning {
   kOutOfMemory,
   kKilled,
   kNotLoaded,
+  kNoStorage,
 };
 
 // `is_command`: the rank ran the job's own program, not the trainer.

@@ -10,7 +10,6 @@
 #include <filesystem>
 #include <system_error>
 
-#include "worker/engine/core/error.h"
 #include "worker/trainer/load_from.h"
 
 namespace epochd::trainer {
@@ -33,11 +32,10 @@ void MakeOutputFolder(const std::string& output_dir) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error && access(folder.c_str(), W_OK) == 0) return;
-  throw engine::Error(
-      engine::ErrorKind::kInfrastructure,
+  throw NoStorage(
       "storage: \"" + folder + "\" cannot be written: " +
-          (error ? error : std::error_code(errno, std::generic_category()))
-              .message());
+      (error ? error : std::error_code(errno, std::generic_category()))
+          .message());
 }
 
 std::vector<std::string> EarlierCheckpoints(const link::AttemptSpec& spec) {

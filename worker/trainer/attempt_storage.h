@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "worker/engine/checkpoint/checkpoint.h"
+#include "worker/engine/core/error.h"
 #include "worker/link/attempt_spec.h"
 #include "worker/trainer/line_sink.h"
 
@@ -23,9 +24,15 @@ namespace epochd::trainer {
 std::string OutputFolder(const link::AttemptSpec& spec,
                          const std::string& attempt_dir);
 
-// Makes the output folder and that of checkpoints in it. Throws
-// Error(kInfrastructure) where nothing can be kept: no training is worth that.
-// A disk that is full later only costs checkpoints.
+// Nothing can be kept: no training is worth that, so none begins.
+class NoStorage : public engine::Error {
+ public:
+  explicit NoStorage(const std::string& message)
+      : Error(engine::ErrorKind::kInfrastructure, message) {}
+};
+
+// Makes the output folder and that of checkpoints in it. Throws NoStorage. A
+// disk that is full later only costs checkpoints.
 void MakeOutputFolder(const std::string& output_dir);
 
 // Paths of all checkpoints that earlier attempts left, oldest first.

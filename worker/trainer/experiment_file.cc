@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/trainer/experiment_file.h"
 
+#include <cerrno>
+#include <cstring>
 #include <fstream>
 
-#include "worker/engine/core/error.h"
+#include "worker/trainer/attempt_storage.h"
 
 namespace epochd::trainer {
 
@@ -16,8 +18,8 @@ void WriteExperiment(const std::string& path,
   file << catalogue::Json{{"experiment", experiment}}.dump(2) << '\n';
   file.flush();
   if (!file) {
-    throw engine::Error(engine::ErrorKind::kInfrastructure,
-                        "storage: \"" + path + "\" cannot be written");
+    throw NoStorage("storage: \"" + path +
+                    "\" cannot be written: " + strerror(errno));
   }
 }
 

@@ -398,6 +398,8 @@ int RunRank(const keeper::RankRequest& request) {
     }
     Rank rank(request, link::FromJson(*text), writer);
     return rank.Run();
+  } catch (const NoStorage& error) {
+    return TellFailure(writer, request, error.what(), link::kNoStorage);
   } catch (const engine::Error& error) {
     return TellFailure(writer, request, error.what(), CodeOf(error.kind()));
   } catch (const std::invalid_argument& error) {

@@ -33,6 +33,8 @@ TEST(ExitMeaning, FollowsTheTable) {
       {Code(1), ExitMeaning::kTrainingFailed, "exit code 1 (training failed)"},
       {Code(70), ExitMeaning::kTrainingFailed, "exit code 70"},
       {Code(71), ExitMeaning::kInfrastructure, "went away"},
+      {Code(73), ExitMeaning::kNoStorage, "nothing can be kept"},
+      {Code(73), ExitMeaning::kTrainingFailed, "73", true},
       {Code(75), ExitMeaning::kStoppedWithCheckpoint, "with a checkpoint"},
       {Code(76), ExitMeaning::kSelfFenced, "lease"},
       {Code(78), ExitMeaning::kBadSpec, "as written"},

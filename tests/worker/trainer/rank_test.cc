@@ -302,6 +302,19 @@ TEST(RankTest, FencesItselfOffAsCommanded) {
   EXPECT_EQ(attempt.ExitCode(0), link::kSelfFenced);
 }
 
+TEST(RankTest, BeginsNothingWhereNothingCanBeKept) {
+  const engine::TempFolder root;
+  std::ofstream(root.path() + "/storage") << "in the way";
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(1));
+  attempt.Start();
+  EXPECT_EQ(attempt.ExitCode(0), link::kNoStorage);
+  EXPECT_TRUE(attempt.Lines("training_began").empty());
+  const std::string message = attempt.Lines("training_ended")[0]["message"];
+  EXPECT_NE(message.find("storage: \"" + attempt.spec.storage),
+            std::string::npos)
+      << message;
+}
+
 TEST(RankTest, NamesTheMissingFileAndTheHost) {
   const engine::TempFolder root;
   Json experiment = engine::DigitsExperiment(1);
