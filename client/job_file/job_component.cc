@@ -100,7 +100,8 @@ Component Restart() {
       {.name = "backoff",
        .type = "duration",
        .default_value = "1s",
-       .help = "wait before a restart"},
+       .help = "wait before a restart; twice as long after each in a row that "
+               "saved no checkpoint, at most 1m"},
       {.name = "worker_lost_after",
        .type = "duration",
        .default_value = "2m",

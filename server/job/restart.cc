@@ -30,16 +30,33 @@ int NumFailedStarts(const Job& job) {
   return num_failed;
 }
 
+// Attempts in a row, the newest included, that ended for a reason that counts
+// and of which none but the first got as far as a checkpoint.
+int NumFruitless(const Job& job) {
+  const AttemptNumber fruitful = job.checkpoints.empty()
+                                     ? AttemptNumber()
+                                     : job.checkpoints.back().attempt;
+  int num_fruitless = 0;
+  for (auto it = job.attempts.rbegin(); it != job.attempts.rend(); ++it) {
+    if (it->state != AttemptState::kEnded ||
+        Restarts(job.spec->restart, it->reason)) {
+      ++num_fruitless;
+    }
+    if (it->number <= fruitful) break;
+  }
+  return num_fruitless;
+}
+
 EndDecision Failed(JobReason reason, std::string message) {
   return {JobState::kFailed, reason, std::move(message), false};
 }
 
 }  // namespace
 
-absl::Duration Backoff(const RestartPolicy& policy, int num_restarts) {
-  if (num_restarts <= 0) return absl::ZeroDuration();
+absl::Duration Backoff(const RestartPolicy& policy, int num_in_a_row) {
+  if (num_in_a_row <= 0) return absl::ZeroDuration();
   absl::Duration backoff = std::max(policy.backoff, absl::ZeroDuration());
-  for (int i = 1; i < num_restarts && backoff < kLongestBackoff; ++i) {
+  for (int i = 1; i < num_in_a_row && backoff < kLongestBackoff; ++i) {
     backoff *= 2;
   }
   return std::min(backoff, kLongestBackoff);
@@ -49,7 +66,7 @@ absl::Duration BackoffOf(const Job& job) {
   if (job.attempts.empty()) return absl::ZeroDuration();
   const RestartPolicy& policy = job.spec->restart;
   const AttemptReason reason = job.attempts.back().reason;
-  if (Restarts(policy, reason)) return Backoff(policy, job.num_restarts);
+  if (Restarts(policy, reason)) return Backoff(policy, NumFruitless(job));
   return reason == AttemptReason::kStartFailed
              ? Backoff(policy, NumFailedStarts(job))
              : absl::ZeroDuration();
@@ -83,10 +100,11 @@ EndDecision DecideEnd(const Job& job, AttemptReason reason,
           fmt::format("{}; restart.max of {} was used up", told, policy.max));
     }
     const int next = job.num_restarts + 1;
-    return {JobState::kQueued, JobReason::kRestartBackoff,
-            fmt::format("{}; restart {} of {} in {}", told, next, policy.max,
-                        absl::FormatDuration(Backoff(policy, next))),
-            true};
+    return {
+        JobState::kQueued, JobReason::kRestartBackoff,
+        fmt::format("{}; restart {} of {} in {}", told, next, policy.max,
+                    absl::FormatDuration(Backoff(policy, NumFruitless(job)))),
+        true};
   }
   switch (reason) {
     case AttemptReason::kStartFailed: {

@@ -6,6 +6,11 @@
 // that a worker could not start has done nothing: unless the policy names that
 // reason, the job is started again, elsewhere where it can be, without
 // counting, at most kMaxStartRetries times in a row.
+//
+// A job waits before a restart, twice as long each time, so that one that ends
+// at once does not take a worker's time. It begins anew with each attempt that
+// got as far as a checkpoint: what trains for days must not pay for each fault
+// more than for the last.
 #pragma once
 
 #include <string>
@@ -32,9 +37,10 @@ struct EndDecision {
 EndDecision DecideEnd(const Job& job, AttemptReason reason,
                       const std::string& message);
 
-// How long a job waits before it starts for the n-th time again (n from 1):
-// the policy's backoff, doubled each time, at most a minute. Zero for n = 0.
-absl::Duration Backoff(const RestartPolicy& policy, int num_restarts);
+// How long a job waits after the n-th attempt in a row that came to nothing (n
+// from 1): the policy's backoff, doubled each time, at most a minute. Zero for
+// n = 0.
+absl::Duration Backoff(const RestartPolicy& policy, int num_in_a_row);
 
 // How long a queued job waits before it may start: Backoff if its last attempt
 // ended for a reason that counts or could not be started, else zero.

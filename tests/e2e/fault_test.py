@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Faults of workers and nodes, each with what a user must then see."""
 
+import json
 import os
 import signal
 import unittest
@@ -93,6 +94,31 @@ class FaultTest(unittest.TestCase):
             self.assertEqual(done['attempts'][0]['reason'],
                              'ATTEMPT_REASON_HANG')
             self.assertFalse(e2e.is_alive(rank))
+
+    # R-14: a rank whose packets go nowhere, as a stopped one's do.
+    def test_a_rank_that_its_peers_do_not_hear_restarts_all_of_them(self):
+        with e2e.Cluster() as cluster:
+            cluster.start()
+            text = e2e.digits(replicas=2, epochs=12, batch_size=4,
+                              every='100 steps')
+            job = cluster.submit(cluster.write('job.yaml', text +
+                                               '  ddp: {timeout: 3s}\n'))
+            cluster.wait_state(job, 'JOB_STATE_RUNNING')
+            e2e.wait_for(lambda: any('checkpoint_saved' in event
+                                     for event in cluster.events(job)),
+                         'a checkpoint')
+            folder = next(cluster.folder.glob('work-w0/attempts/*/rank-1'))
+            rank, = e2e.children_of(e2e.read_json(
+                folder / 'keeper.json')['pid'])
+            os.kill(rank, signal.SIGSTOP)
+            e2e.wait_for((folder.parent / 'rank-0' / 'exit.json').exists,
+                         'the end of the rank that waits for the other', 30)
+            os.kill(rank, signal.SIGCONT)
+            done = cluster.wait_state(job, 'JOB_STATE_SUCCEEDED', 180)
+            lost, _ = done['attempts']
+            self.assertEqual(lost['reason'], 'ATTEMPT_REASON_RANK_LOST')
+            self.assertEqual(done['num_restarts'], 1)
+            self.assertIn('resumed_from', json.dumps(cluster.events(job)))
 
     def test_the_rank_that_died_is_the_cause_and_not_who_lost_it(self):
         with e2e.Cluster() as cluster:

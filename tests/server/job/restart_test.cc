@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "tests/server/job/make_job.h"
 
 namespace epochd::job {
@@ -136,7 +140,58 @@ TEST(RestartTest, APlannedStopWaitsForNothing) {
       Add(job, 1, To(AttemptState::kEnded, R::kStoppedWithCheckpoint)).ok());
   EXPECT_EQ(BackoffOf(job), absl::ZeroDuration());
   job.attempts.back().reason = R::kRankLost;
-  EXPECT_EQ(BackoffOf(job), absl::Seconds(2));
+  EXPECT_EQ(BackoffOf(job), absl::Seconds(1));
+}
+
+// Ends attempts one after another, each for a reason and with a checkpoint or
+// without, and gives the backoffs in seconds.
+std::vector<int> Backoffs(const std::vector<std::pair<R, bool>>& ends) {
+  Job job = Running();
+  job.attempts.clear();
+  std::vector<int> seconds;
+  for (const auto& [reason, saves] : ends) {
+    Attempt attempt;
+    attempt.number = job.CurrentAttempt().Next();
+    attempt.state = AttemptState::kRunning;
+    job.attempts.push_back(attempt);
+    if (saves) {
+      Checkpoint checkpoint;
+      checkpoint.attempt = attempt.number;
+      // Older ones may be there or not.
+      if (attempt.number.value() % 2 == 0) job.checkpoints.clear();
+      job.checkpoints.push_back(checkpoint);
+    }
+    const EndDecision decision = DecideEnd(job, reason, "");
+    job.attempts.back().state = AttemptState::kEnded;
+    job.attempts.back().reason = reason;
+    const absl::Duration backoff = BackoffOf(job);
+    if (decision.counts_as_restart) {
+      EXPECT_NE(decision.message.find(" in " + absl::FormatDuration(backoff)),
+                std::string::npos)
+          << decision.message;
+    }
+    seconds.push_back(static_cast<int>(absl::ToInt64Seconds(backoff)));
+  }
+  return seconds;
+}
+
+TEST(RestartTest, BackoffBeginsAnewWithAnAttemptThatSaved) {
+  const std::pair<R, bool> saved{R::kRankLost, true};
+  const std::pair<R, bool> lost{R::kRankLost, false};
+  EXPECT_EQ(Backoffs({lost, lost, lost}), (std::vector<int>{1, 2, 4}));
+  EXPECT_EQ(Backoffs({saved, saved, saved}), (std::vector<int>{1, 1, 1}));
+  EXPECT_EQ(Backoffs({lost, lost, saved, lost, lost, saved}),
+            (std::vector<int>{1, 2, 1, 2, 4, 1}));
+}
+
+TEST(RestartTest, WhatDoesNotCountDoesNotLengthenABackoff) {
+  const std::pair<R, bool> lost{R::kRankLost, false};
+  const std::pair<R, bool> stopped{R::kStoppedWithCheckpoint, false};
+  EXPECT_EQ(Backoffs({lost, stopped, lost, stopped, lost}),
+            (std::vector<int>{1, 0, 2, 0, 4}));
+  EXPECT_EQ(Backoffs({lost, {R::kStoppedWithCheckpoint, true}, lost}),
+            (std::vector<int>{1, 0, 1}))
+      << "a planned stop after a checkpoint";
 }
 
 }  // namespace
