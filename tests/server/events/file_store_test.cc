@@ -4,8 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdint>
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/time/clock.h"
 #include "tests/temp_folder.h"
@@ -89,6 +93,64 @@ TEST_F(FileStoreTest, RefusesMoreThanTheLimit) {
             absl::StatusCode::kResourceExhausted);
   upload->reset();
   EXPECT_EQ(NumRegularFiles(), 0);
+}
+
+TEST_F(FileStoreTest, ReadsNothingOutsideTheFile) {
+  auto upload = store_->Begin(kHashOfAbc);
+  ASSERT_TRUE((*upload)->Append("abc").ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  EXPECT_EQ(*store_->Read(kHashOfAbc, 0, 2), "ab");
+  for (const auto& [offset, size] : std::vector<std::pair<int64_t, int64_t>>{
+           {-1, 5}, {4, 1}, {INT64_MAX, 1}, {0, 0}, {0, -1}}) {
+    const auto read = store_->Read(kHashOfAbc, offset, size);
+    ASSERT_TRUE(read.ok()) << read.status();
+    EXPECT_EQ(*read, "") << offset << ", " << size;
+  }
+  EXPECT_EQ(store_->Read(kHashOfNothing, 0, 1).status().code(),
+            absl::StatusCode::kNotFound);
+}
+
+TEST_F(FileStoreTest, TwoUploadsOfOneFileDoNotDisturbEachOther) {
+  auto first = store_->Begin(kHashOfAbc);
+  auto second = store_->Begin(kHashOfAbc);
+  ASSERT_TRUE(first.ok() && second.ok());
+  ASSERT_TRUE((*first)->Append("ab").ok());
+  ASSERT_TRUE((*second)->Append("abc").ok());
+  ASSERT_TRUE((*second)->Finish().ok());
+  first->reset();  // given up half-way
+  EXPECT_EQ(*store_->Read(kHashOfAbc, 0, 100), "abc");
+  EXPECT_EQ(NumRegularFiles(), 1);
+}
+
+TEST_F(FileStoreTest, ListsWhatIsStoredAndNothingThatLiesThereByChance) {
+  EXPECT_TRUE(store_->List()->empty());
+  auto upload = store_->Begin(kHashOfAbc);
+  ASSERT_TRUE((*upload)->Append("abc").ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  // Half of another, a name that is no hash, and a hash on another's shelf.
+  auto half = store_->Begin(kHashOfNothing);
+  std::ofstream(temp_ / "files/ba/notes") << "x";
+  std::ofstream(temp_ / ("files/ba/" + std::string(kHashOfNothing))) << "x";
+  std::ofstream(temp_ / "files/README") << "x";
+  EXPECT_EQ(*store_->List(), std::vector<std::string>{kHashOfAbc});
+}
+
+TEST_F(FileStoreTest, OnlyWhatWasNotUsedForLongIsRemoved) {
+  auto upload = store_->Begin(kHashOfAbc);
+  ASSERT_TRUE((*upload)->Append("abc").ok());
+  ASSERT_TRUE((*upload)->Finish().ok());
+  const absl::Time now = absl::Now();
+  ASSERT_TRUE(
+      store_->RemoveUnlessUsedSince(kHashOfAbc, now - absl::Hours(1)).ok());
+  EXPECT_TRUE(store_->Use(kHashOfAbc).ok());
+  ASSERT_TRUE(
+      store_->RemoveUnlessUsedSince(kHashOfAbc, now + absl::Hours(1)).ok());
+  EXPECT_EQ(store_->Use(kHashOfAbc).status().code(),
+            absl::StatusCode::kNotFound);
+  EXPECT_TRUE(store_->RemoveUnlessUsedSince(kHashOfAbc, now).ok())
+      << "gone already";
+  EXPECT_EQ(store_->RemoveUnlessUsedSince("x", now).code(),
+            absl::StatusCode::kInvalidArgument);
 }
 
 TEST_F(FileStoreTest, RemovesWhatACrashedUploadLeft) {

@@ -126,6 +126,44 @@ TEST_F(LogStoreTest, KeysThatCannotBeAreRefused) {
   EXPECT_FALSE(store_->Append(key_, -1, "x").ok());
 }
 
+TEST_F(LogStoreTest, FindsTheJobsThatHaveLogsAndNothingElse) {
+  EXPECT_THAT(*store_->Jobs(), IsEmpty());
+  ASSERT_TRUE(store_->Append(Key(kOther, 1, 0), 0, "x").ok());
+  ASSERT_TRUE(store_->Append(Key(kJob, 1, 0), 0, "x").ok());
+  std::filesystem::create_directory(temp_ / "logs/lost+found");
+  std::filesystem::create_directory(temp_ / "logs/notes");
+  EXPECT_THAT(*store_->Jobs(), testing::UnorderedElementsAre(kJob, kOther));
+}
+
+TEST_F(LogStoreTest, WhatLiesInAJobsFolderByChanceIsNoAttempt) {
+  ASSERT_TRUE(store_->Append(Key(kJob, 2, 0), 0, "x").ok());
+  const std::string folder = temp_ / ("logs/" + kJob.ToString());
+  for (const char* name : {"0", "-1", "x", "2x", "99999999999", "7"}) {
+    std::filesystem::create_directory(folder + "/" + name);
+  }
+  EXPECT_THAT(*store_->Attempts(kJob, 0), ElementsAre(N(2)));
+}
+
+TEST_F(LogStoreTest, ALimitThatBecameSmallerKeepsWhatIsThere) {
+  ASSERT_TRUE(store_->Append(key_, 0, "abcdef").ok());
+  Reopen(4);
+  const auto appended = store_->Append(key_, 6, "gh");
+  ASSERT_TRUE(appended.ok());
+  EXPECT_EQ(appended->next_offset, 6);
+  EXPECT_TRUE(appended->full);
+  EXPECT_EQ(ReadAll(key_), "abcdef");
+}
+
+TEST_F(LogStoreTest, NothingIsReadBeforeTheBeginning) {
+  ASSERT_TRUE(store_->Append(key_, 0, "abc").ok());
+  const auto chunk = store_->Read(key_, -1, 10);
+  ASSERT_TRUE(chunk.ok());
+  EXPECT_THAT(chunk->data, IsEmpty());
+  EXPECT_EQ(chunk->size, 3);
+  EXPECT_THAT(store_->Read(key_, 0, 0)->data, IsEmpty());
+  EXPECT_THAT(store_->Read(key_, 0, -5)->data, IsEmpty());
+}
+
 TEST_F(LogStoreTest, DoesNotWriteThroughALink) {
   std::filesystem::create_directory(temp_ / "outside");
   std::filesystem::create_directory_symlink(

@@ -295,7 +295,9 @@ TEST_F(SqliteJobStoreTest, AFullDiskRefusesWritesAndRecovers) {
 }
 
 // Fails the n-th write or sync for every n, then loses power: what was
-// acknowledged is there, and at most the batch in flight beside it.
+// acknowledged is there, and at most the batch in flight beside it. The commit
+// is the coordinator's only durable step, so its writes and syncs are all the
+// points at which it can fail.
 class SqliteFaultTest : public SqliteJobStoreTest {
  protected:
   static constexpr int kNumCommits = 12;
@@ -346,11 +348,11 @@ class SqliteFaultTest : public SqliteJobStoreTest {
   }
 };
 
-TEST_F(SqliteFaultTest, AFailedWriteLosesNothingAcknowledged) {
+TEST_F(SqliteFaultTest, AFailedWriteLosesNothingAcknowledged) {
   TryEveryN([&](int n) { disk_.FailWrite(n, FaultVfs::Fault::kIoError); });
 }
 
-TEST_F(SqliteFaultTest, AFailedSyncLosesNothingAcknowledged) {
+TEST_F(SqliteFaultTest, AFailedSyncLosesNothingAcknowledged) {
   TryEveryN([&](int n) { disk_.FailSync(n, FaultVfs::Fault::kIoError); });
 }
 
@@ -427,7 +429,8 @@ TEST_F(SqliteFaultTest, ARemovalThatIsCutOffLeavesNothingHalf) {
   }
 }
 
-TEST(SqliteJobStoreKillTest, KilledTwentyTimesItLosesNothingAcknowledged) {
+TEST(SqliteJobStoreKillTest,
+     KilledTwentyTimesItLosesNothingAcknowledged) {
   TempFolder temp;
   const std::string folder = temp / "state";
   std::mt19937 random(20);
