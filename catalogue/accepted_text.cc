@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "catalogue/accepted_text.h"
 
+#include <algorithm>
+
 #include "catalogue/findings.h"
+#include "catalogue/type.h"
 
 namespace epochd::catalogue {
 namespace {
@@ -16,7 +19,88 @@ std::string ValuesText(const std::vector<Json>& values) {
   return OrList(words);
 }
 
+// Of the unit that comes first.
+std::string EveryText(const Parameter& parameter) {
+  const std::string unit =
+      parameter.choices.empty() ? "epochs" : parameter.choices.front();
+  return unit == "epochs"  ? "an interval such as '1 epoch'"
+         : unit == "steps" ? "an interval such as '100 steps'"
+                           : "a duration such as 10m";
+}
+
+std::string TypeText(const Catalogue& catalogue, const Parameter& parameter,
+                     const Type& type) {
+  const auto in_range = [&parameter](const std::string& text) {
+    const std::string range = RangeText(parameter);
+    return range.empty() ? text : text + ", " + range;
+  };
+  switch (type.kind) {
+    case Type::Kind::kBool:
+      return "true or false";
+    case Type::Kind::kInt:
+      return in_range("an integer");
+    case Type::Kind::kFloat:
+      return in_range("a number");
+    case Type::Kind::kString:
+      return parameter.choices.empty() ? "text" : OrList(parameter.choices);
+    case Type::Kind::kPath:
+      return "a path";
+    case Type::Kind::kDuration:
+      return "a duration such as 10m";
+    case Type::Kind::kSize:
+      return "a size such as 512MiB";
+    case Type::Kind::kEvery:
+      return EveryText(parameter);
+    case Type::Kind::kScore:
+      return "the name of a score such as val/loss";
+    case Type::Kind::kConstant:
+      return "a number, or text such as 0.01/pi";
+    case Type::Kind::kExpression:
+      return "a number, or an expression such as sin(pi*x)";
+    case Type::Kind::kAny:
+      return "any value";
+    case Type::Kind::kSection:
+      return "a mapping";
+    case Type::Kind::kComponent:
+      return ExampleText(catalogue, type.argument);
+    case Type::Kind::kList:
+      if (parameter.scalar_ok) {
+        return TypeText(catalogue, parameter, *type.element) +
+               ", or a list of such";
+      }
+      return "a list, each value " +
+             TypeText(catalogue, parameter, *type.element);
+    case Type::Kind::kMap: {
+      if (type.element == nullptr) return "a mapping";
+      // They are keys.
+      Parameter element = parameter;
+      element.choices.clear();
+      return "a mapping, each value " +
+             TypeText(catalogue, element, *type.element);
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string ExampleText(const Catalogue& catalogue, const std::string& kind,
+                        const std::string& role) {
+  std::string noun = role.empty() ? kind : role;
+  std::replace(noun.begin(), noun.end(), '_', ' ');
+  const auto& components = catalogue.components;
+  const auto example = std::find_if(
+      components.begin(), components.end(), [&](const Component& each) {
+        return each.kind == kind && (role.empty() || each.role == role);
+      });
+  if (example == components.end()) return WithArticle(noun);
+  return WithArticle(noun) + " such as {type: " + example->name +
+         (example->parameters.empty() ? "}" : ", ...}");
+}
+
+std::string ValueText(const Catalogue& catalogue, const Parameter& parameter) {
+  return TypeText(catalogue, parameter, ParseType(parameter.type));
+}
 
 std::string OrList(const std::vector<std::string>& words) {
   std::string text;
@@ -137,6 +221,9 @@ std::string RuleText(const Rule& rule) {
       break;
     case Check::kAmong:
       text = first + " is among " + others.front();
+      break;
+    case Check::kFromZero:
+      text = "keys of " + first + " are whole numbers, 0 among them";
       break;
     case Check::kVariables:
       text = "variables of " + first + " are among " + Joined(others);

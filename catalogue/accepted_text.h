@@ -16,6 +16,12 @@ std::string RangeText(const Parameter& parameter);
 std::string ItemsText(const Parameter& parameter);
 // "rising", "not falling"; empty: in any order.
 std::string OrderText(const Parameter& parameter);
+// What one writes: "an integer, at least 1", "a model such as {type: MLP,
+// ...}".
+std::string ValueText(const Catalogue& catalogue, const Parameter& parameter);
+// "a model such as {type: MLP, ...}"; "a GAN such as ..." for that role.
+std::string ExampleText(const Catalogue& catalogue, const std::string& kind,
+                        const std::string& role = "");
 // "exactly one of a, b", "a less than b".
 std::string RuleText(const Rule& rule);
 // "a, b or c".

@@ -107,6 +107,7 @@ struct Rule {
     kSumAtMost,   // numbers of the list add up to at most values[0]
     kAmong,       // the first, text or a list of it, is among the names of the
                   // second: a list, or the keys of a map
+    kFromZero,    // keys of the first, a map, are whole numbers that begin at 0
     kVariables,   // variables of the first, expressions, are names of the
                   // others, among them the constants of the last; of PDEs,
                   // (expression, coordinates, unknowns, constants), also
@@ -127,6 +128,9 @@ struct Need {
   std::vector<std::string> any_of = {};
   // Only when the experiment's task is one of these; empty: always.
   std::vector<std::string> tasks = {};
+  // Component::role of the component that stands in the first of the fields
+  // that is given; empty: any. That one is given at all is another need.
+  std::string role = {};
 };
 
 // The losses that a runner computes at one place, and what they may be.
@@ -160,7 +164,8 @@ struct Component {
   // Of a loss: the fields of a batch that it reads, `{output}` standing for its
   // parameter; none: nobody knows.
   std::vector<std::string> reads = {};
-  // Of a loss that only one part of a GAN has: "generator", "discriminator".
+  // Of a loss that only one part of a GAN has: "generator", "discriminator". Of
+  // a model that needs a runner of its own: "GAN".
   std::string role = {};
   // Of a runner.
   std::vector<LossPlace> losses = {};

@@ -38,6 +38,7 @@ constexpr Word<Rule::Check> kChecks[] = {
     {Rule::Check::kOneForEach, "one_for_each"},
     {Rule::Check::kSumAtMost, "sum_at_most"},
     {Rule::Check::kAmong, "among"},
+    {Rule::Check::kFromZero, "from_zero"},
     {Rule::Check::kVariables, "variables"}};
 
 template <typename T, size_t n>
@@ -168,7 +169,8 @@ void CheckRule(const Rule& rule, const Component& component,
   using Check = Rule::Check;
   const bool is_of_one =
       rule.check == Check::kIs || rule.check == Check::kSumAtMost ||
-      rule.check == Check::kNeeds || rule.check == Check::kAbsent;
+      rule.check == Check::kNeeds || rule.check == Check::kAbsent ||
+      rule.check == Check::kFromZero;
   if (rule.of.size() < (rule.check == Check::kVariables ? 3u
                         : is_of_one                     ? 1u
                                                         : 2u)) {
@@ -248,6 +250,7 @@ void CheckUnique(const Component& component, const std::string& where) {
 Json NeedToJson(const Need& need) {
   Json json = {{"any_of", need.any_of}};
   if (!need.tasks.empty()) json["tasks"] = need.tasks;
+  if (!need.role.empty()) json["role"] = need.role;
   return json;
 }
 
@@ -259,6 +262,7 @@ std::vector<Need> NeedsFromJson(const Json& json, const std::string& where) {
     Need need;
     need.any_of = Get(element, "any_of", need.any_of, where);
     need.tasks = Get(element, "tasks", need.tasks, where);
+    need.role = Get<std::string>(element, "role", "", where);
     if (need.any_of.empty()) Fail(where + ".any_of", "missing or empty");
     needs.push_back(std::move(need));
   }

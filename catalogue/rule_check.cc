@@ -2,6 +2,7 @@
 #include "catalogue/rule_check.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
 #include <optional>
 #include <set>
@@ -83,6 +84,8 @@ class RuleChecker {
         return CheckSum(rule);
       case Check::kAmong:
         return CheckAmong(rule);
+      case Check::kFromZero:
+        return CheckFromZero(rule);
       case Check::kVariables:
         return CheckVariables(rule);
     }
@@ -333,6 +336,27 @@ class RuleChecker {
       Report(rule.of[0],
              "'" + name + "' is none of " + rule.of[1] + Hint(name, known));
     }
+  }
+
+  void CheckFromZero(const Rule& rule) {
+    const Json* map = Value(rule.of.front());
+    if (map == nullptr || !map->is_object()) return;
+    bool has_zero = false;
+    for (const auto& [key, value] : map->items()) {
+      int64_t number = -1;
+      const char* end = key.data() + key.size();
+      const auto read = std::from_chars(key.data(), end, number);
+      if (read.ec != std::errc() || read.ptr != end || number < 0) {
+        findings_.Report(
+            AppendKey(FieldOf(rule.of.front()), key),
+            "expected a whole number from 0 on as the key, got '" + key + "'");
+        return;
+      }
+      has_zero |= number == 0;
+    }
+    if (has_zero) return;
+    Report(rule.of.front(), "expected 0 among the keys, got " +
+                                (map->empty() ? "none" : Joined(NamesIn(map))));
   }
 
   void CheckVariables(const Rule& rule) {

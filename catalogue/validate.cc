@@ -8,6 +8,7 @@
 #include <set>
 #include <utility>
 
+#include "catalogue/accepted_text.h"
 #include "catalogue/catalogue.h"
 #include "catalogue/component_form.h"
 #include "catalogue/findings.h"
@@ -138,7 +139,7 @@ class Validator {
       if (parameter.required && !given.contains(parameter.name)) {
         findings_.Report(AppendKey(field, parameter.name),
                          "missing, " + component.name + " needs it (" +
-                             parameter.type + ")");
+                             ValueText(catalogue_, parameter) + ")");
       }
     }
     if (findings_.violations().size() == num_faults) {

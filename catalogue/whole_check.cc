@@ -152,6 +152,10 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
                                            task) == need.tasks.end()) {
         continue;
       }
+      if (!need.role.empty()) {
+        CheckRole(use, need, findings);
+        continue;
+      }
       const bool is_met = std::any_of(
           need.any_of.begin(), need.any_of.end(), [&](const auto& field) {
             if (field.find('/') != std::string::npos) {
@@ -171,6 +175,29 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
       if (!is_own) description += " (" + use.field + ")";
       findings.Report(field, std::move(description));
     }
+  }
+}
+
+void WholeCheck::CheckRole(const Use& use, const Need& need,
+                           Findings& findings) const {
+  for (const std::string& field : need.any_of) {
+    const Json* given = Find(field);
+    if (given == nullptr) continue;
+    const std::optional<Form> form = ReadForm(Followed(*given));
+    if (!form) return;
+    const auto found = catalogue_.FindAll(form->Name());
+    if (found.empty() ||
+        std::any_of(found.begin(), found.end(), [&need](const auto* each) {
+          return each->role == need.role;
+        })) {
+      return;
+    }
+    findings.Report(
+        root_ + "." + field,
+        "expected " + ExampleText(catalogue_, found.front()->kind, need.role) +
+            ", which " + use.component->name + " (" + use.field +
+            ") trains, got " + found.front()->name);
+    return;
   }
 }
 

@@ -52,6 +52,8 @@ class WholeCheck {
 
  private:
   std::string Task() const;
+  // Whether the component that stands where `need` says has the role it wants.
+  void CheckRole(const Use& use, const Need& need, Findings& findings) const;
   // Finds the value at a field like `trainer.training_criterion`, under any
   // alias and behind any reference; nullptr: there is none.
   const Json* Find(std::string_view field) const;

@@ -79,7 +79,8 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
       {R"({"load_from": "${a.b}"})",
        "experiment.load_from: \"${a.b}\" was not substituted"},
       {R"({"model": null})",
-       "experiment.model: missing, Experiment needs it (component<model>)"},
+       "experiment.model: missing, Experiment needs it (a model such as "
+       "{type: MLP, ...})"},
       {R"({"model": "MLP"})",
        "experiment.model: expected a model as a mapping, got \"MLP\", write "
        "{type: MLP}"},
@@ -100,7 +101,8 @@ TEST(Validate, RefusesEachFaultWithItsFieldAndRemedy) {
        "experiment.model.zzzzzz: MLP has no parameter 'zzzzzz', known are "
        "in_features, hidden, out_features"},
       {R"({"model": {"in_features": null}})",
-       "experiment.model.in_features: missing, MLP needs it (int)"},
+       "experiment.model.in_features: missing, MLP needs it (an integer, at "
+       "least 1)"},
       {R"({"model": {"hidden": [128, 0]}})",
        "experiment.model.hidden[1]: expected at least 1, got 0"},
       {R"({"model": {"hidden": "wide"}})",

@@ -87,6 +87,37 @@ TEST(Needs, CountForTheirTasksAlone) {
               IsEmpty());
 }
 
+TEST(Needs, OfARoleAreMetByAComponentThatHasIt) {
+  Catalogue catalogue = Fixture();
+  for (Component& component : catalogue.components) {
+    if (component.name == "GanModel") component.role = "GAN";
+    if (component.name == "TrainingRunner") {
+      component.needs = {
+          {.any_of = {"model"}, .tasks = {"train"}, .role = "GAN"}};
+    }
+  }
+  const std::string line =
+      "experiment.model: expected a GAN such as {type: GanModel, ...}, which "
+      "TrainingRunner (experiment.runner) trains, got MLP";
+  EXPECT_THAT(Lines("{}", catalogue), ElementsAre(line));
+  EXPECT_THAT(Lines(R"({"model": "${ref:net}", "net": {"type": "MLP",
+                        "in_features": 1, "out_features": 1}})",
+                    catalogue),
+              SizeIs(1));
+  EXPECT_THAT(Lines(R"({"task": "validate"})", catalogue), IsEmpty());
+  EXPECT_THAT(Lines(R"({"model": "${ref:gan}", "gan": {"type": "GanModel",
+                          "generator": {"type": "DcGenerator", "latent": 2},
+                          "discriminator": {"type": "DcDiscriminator"}}})",
+                    catalogue),
+              IsEmpty());
+  // That there is a model at all is another need.
+  EXPECT_THAT(Lines(R"({"model": null})", catalogue),
+              ElementsAre("experiment.model: missing, Experiment needs it (a "
+                          "model such as {type: MLP, ...})"));
+  const Json json = ToJson(catalogue);
+  EXPECT_EQ(ToJson(FromJson(json)), json);
+}
+
 TEST(Needs, OfADefaultDoNotCountWhereAnotherOfItsKindIsUsed) {
   EXPECT_THAT(Lines(R"({"loss": null, "optimizer": null, "runner": {
                   "type": "GanTrainingRunner",

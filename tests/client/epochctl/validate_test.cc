@@ -43,7 +43,7 @@ TEST_F(ValidateTest, PrintsEveryProblemWithItsPlace) {
                 "(experiment.runner)\n" +
                 file +
                 ":3:3: experiment.model.out_features: missing, MLP needs "
-                "it (int)\n" +
+                "it (an integer, at least 1)\n" +
                 file +
                 ":3:39: experiment.model.out_feature: MLP has no "
                 "parameter 'out_feature', did you mean "

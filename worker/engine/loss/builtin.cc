@@ -44,7 +44,9 @@ Component ScheduleComponent() {
                 .min_items = 1,
                 .help = "a loss, or several that are added up, by the epoch "
                         "(from 0) that it begins with"}},
-              "loss_schedule")};
+              "loss_schedule"),
+          .rules = {{.check = catalogue::Rule::Check::kFromZero,
+                     .of = {"schedule"}}}};
 }
 
 }  // namespace

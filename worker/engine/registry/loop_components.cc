@@ -280,7 +280,10 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
       {.any_of = {"optimizers.generator", ".generator_optimizer"},
        .tasks = {"train"}},
       {.any_of = {"optimizers.discriminator", ".discriminator_optimizer"},
-       .tasks = {"train"}}};
+       .tasks = {"train"}},
+      {.any_of = {"trainer.model", "model"},
+       .tasks = {"train"},
+       .role = "GAN"}};
   return {{std::move(training), &MakeTrainingRunner},
           {std::move(gan), &MakeGanRunner}};
 }

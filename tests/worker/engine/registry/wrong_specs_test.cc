@@ -60,7 +60,8 @@ TEST(WrongSpecsTest, OfTheExperimentAndItsModel) {
           {R"json({"task": 3})json",
            "experiment.task: expected text, got 3 (write it in quotes)"},
           {R"json({"model": null})json",
-           "experiment.model: missing, Experiment needs it (component<model>)"},
+           "experiment.model: missing, Experiment needs it (a model such as "
+           "{type: MLP, ...})"},
           {R"json({"model": []})json",
            "experiment.model: expected a model {type: Name, ...}, got []"},
           {R"json({"model": "MLP"})json",
@@ -76,7 +77,8 @@ TEST(WrongSpecsTest, OfTheExperimentAndItsModel) {
           {R"json({"model": {"type": ""}})json",
            "experiment.model.type: expected the name of a model, got \"\""},
           {R"json({"model": {"out_features": null}})json",
-           "experiment.model.out_features: missing, MLP needs it (int)"},
+           "experiment.model.out_features: missing, MLP needs it (an integer, "
+           "at least 1)"},
           {R"json({"model": {"in_features": 0}})json",
            "experiment.model.in_features: expected at least 1, got 0"},
           {R"json({"model": {"in_features": -64}})json",
@@ -355,7 +357,7 @@ TEST(WrongSpecsTest, OfTraining) {
            "mean 'GradientClip'?"},
           {R"json({"hooks": [{"type": "EarlyStopping"}]})json",
            "experiment.hooks[0].patience: missing, EarlyStopping needs it "
-           "(int)"},
+           "(an integer, at least 0)"},
           {R"json({"hooks": [{"type": "EarlyStopping", "patience": 3, "rule": "keras", "stopping_threshold": 1}]})json",
            "experiment.hooks[0].stopping_threshold: not accepted with rule: "
            "srforge, torch_ecg, phijax or keras, got 1"},
@@ -374,6 +376,37 @@ TEST(WrongSpecsTest, OfTraining) {
           {R"json({"hooks": [3]})json",
            "experiment.hooks[0]: expected a hook {type: Name, ...}, got 3"},
       });
+}
+
+TEST(WrongSpecsTest, OfLossesFromCertainEpochsOn) {
+  ExpectLines(
+      DigitsExperiment(1),
+      {{R"({"loss": {"type": "LossSchedule", "schedule": {}}})",
+        "experiment.loss.schedule: expected 0 among the keys, got none"},
+       {R"({"loss": {"type": "LossSchedule", "schedule": {
+             "3": {"type": "CrossEntropy"}, "7": {"type": "CrossEntropy"}}}})",
+        "experiment.loss.schedule: expected 0 among the keys, got 3, 7"},
+       {R"({"loss": {"type": "LossSchedule", "schedule": {
+             "0": {"type": "CrossEntropy"}, "x": {"type": "CrossEntropy"}}}})",
+        "experiment.loss.schedule.x: expected a whole number from 0 on as the "
+        "key, got 'x'"},
+       {R"({"loss": {"type": "LossSchedule"}})",
+        "experiment.loss.schedule: missing, LossSchedule needs it (a mapping, "
+        "each value a loss such as {type: CrossEntropy, ...}, or a list of "
+        "such)"}});
+}
+
+TEST(WrongSpecsTest, OfAModelThatIsNoGanForTheGanRunner) {
+  Json experiment = GanExperiment(1);
+  experiment["model"] = {{"type", "DcGenerator"}, {"size", 8}};
+  EXPECT_THAT(LinesOf(experiment, "{}"),
+              ElementsAre("experiment.model: expected a GAN such as {type: "
+                          "GanModel, ...}, which GanTrainingRunner "
+                          "(experiment.runner) trains, got DcGenerator"));
+  EXPECT_THAT(LinesOf(experiment, R"({"task": "predict",
+                                      "data": {"predict": {"type": "Digits",
+                                                           "file": "d"}}})"),
+              IsEmpty());
 }
 
 TEST(WrongSpecsTest, OfLossesThatDoNotFitTheGanRunner) {
