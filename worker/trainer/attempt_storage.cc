@@ -27,8 +27,7 @@ std::string OutputFolder(const link::AttemptSpec& spec,
                               : AttemptFolder(spec, spec.attempt);
 }
 
-void MakeOutputFolder(const std::string& output_dir) {
-  const std::string folder = output_dir + "/checkpoints";
+void MakeOutputFolder(const std::string& folder) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (!error && access(folder.c_str(), W_OK) == 0) return;

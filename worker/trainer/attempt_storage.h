@@ -31,9 +31,9 @@ class NoStorage : public engine::Error {
       : Error(engine::ErrorKind::kInfrastructure, message) {}
 };
 
-// Makes the output folder and that of checkpoints in it. Throws NoStorage. A
-// disk that is full later only costs checkpoints.
-void MakeOutputFolder(const std::string& output_dir);
+// Makes a folder for outputs, or for checkpoints. Throws NoStorage. A disk that
+// is full later only costs checkpoints.
+void MakeOutputFolder(const std::string& folder);
 
 // Paths of all checkpoints that earlier attempts left, oldest first.
 std::vector<std::string> EarlierCheckpoints(const link::AttemptSpec& spec);

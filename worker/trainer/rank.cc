@@ -216,7 +216,9 @@ void Rank::AddHooks() {
                                         .keep_best = wanted.keep_best}));
   }
   if (trainer.is_main_rank()) {
-    trainer.AddOutput("checkpoints", output_dir_ + "/checkpoints");
+    const std::string folder = output_dir_ + "/checkpoints";
+    MakeOutputFolder(folder);
+    trainer.AddOutput("checkpoints", folder);
   }
 }
 

@@ -37,6 +37,12 @@ std::vector<Json> Metrics(const Attempt& attempt) {
   return lines;
 }
 
+bool HasCheckpointsFolder(const Attempt& attempt) {
+  return std::filesystem::exists(
+      attempt.spec.storage + "/" + attempt.spec.job + "/attempt-" +
+      std::to_string(attempt.spec.attempt) + "/checkpoints");
+}
+
 TEST(RankTest, TrainsAndTellsInLines) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(2));
@@ -225,6 +231,7 @@ TEST(RankTest, EveryTaskLeavesARecord) {
       EXPECT_TRUE(std::filesystem::exists(outputs.value(name, ""))) << name;
     }
     EXPECT_FALSE(outputs.contains("checkpoints"));
+    EXPECT_FALSE(HasCheckpointsFolder(attempt));
     EXPECT_EQ(outputs.contains("metrics"), task != "predict");
     if (task == "predict") continue;
     std::ifstream file(outputs.at("metrics").get<std::string>());
@@ -255,6 +262,7 @@ TEST(RankTest, MeasuresSpeedWithoutALoss) {
   EXPECT_GT(metrics["benchmark/samples_per_second"].get<double>(), 0.0);
   EXPECT_EQ(attempt.Lines("training_ended").at(0)["message"],
             "the benchmark is done");
+  EXPECT_FALSE(HasCheckpointsFolder(attempt));
 }
 
 TEST(RankTest, TriesAllPartsWithoutLeavingAnything) {
@@ -266,6 +274,7 @@ TEST(RankTest, TriesAllPartsWithoutLeavingAnything) {
   EXPECT_EQ(attempt.ExitCode(0), link::kDone);
   EXPECT_EQ(attempt.Lines("epoch_finished").size(), 1u);
   EXPECT_TRUE(attempt.Checkpoints().empty());
+  EXPECT_FALSE(HasCheckpointsFolder(attempt));
 }
 
 TEST(RankTest, SkipsABrokenCheckpointAndSaysSo) {
@@ -328,6 +337,35 @@ TEST(RankTest, NamesTheMissingFileAndTheHost) {
   EXPECT_NE(message.find("experiment.data.train.file"), std::string::npos);
   EXPECT_NE(message.find("/no/such/digits.csv.gz"), std::string::npos);
   EXPECT_NE(message.find(host), std::string::npos);
+}
+
+TEST(RankTest, EndsWhenADataFileIsShortenedUnderIt) {
+  const engine::TempFolder root;
+  const std::string file = root / "train.safetensors";
+  constexpr int64_t kRows = 50000;
+  engine::WriteSafetensors(file, {{"input", at::zeros({kRows, 64})},
+                                  {"target", at::zeros({kRows}, at::kLong)}});
+  Json experiment = engine::DigitsExperiment(100000);
+  experiment["data"] = {{"train",
+                         {{"type", "TensorFile"},
+                          {"file", file},
+                          {"batch_size", 1000},
+                          {"threads", 2}}}};
+  experiment.erase("metrics");
+  experiment["monitor"] = {{"metric", "train/loss"}, {"mode", "min"}};
+  Attempt attempt(root.path(), 1, experiment);
+  attempt.Start();
+  ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+  std::filesystem::resize_file(file, 4096);
+  // Another attempt may find it whole again.
+  EXPECT_EQ(attempt.ExitCode(0), link::kInfrastructure);
+  EXPECT_TRUE(attempt.Lines("training_ended").empty());
+  std::ifstream log(link::LogPath(link::RankDir(attempt.dir(), 0)));
+  std::string last;
+  for (std::string line; std::getline(log, line);) last = line;
+  const std::string begin = "file \"" + file + "\": cannot be read at byte ";
+  ASSERT_TRUE(last.starts_with(begin)) << last;
+  EXPECT_GE(std::stoll(last.substr(begin.size())), 4096);
 }
 
 TEST(RankTest, RefusesAGanOnTwoRanks) {
