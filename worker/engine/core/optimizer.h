@@ -47,6 +47,8 @@ class Optimizer {
   // Whether a step must evaluate the loss itself, several times (LBFGS): only
   // Step(closure) works then, and Step() throws Error(kBadSpec).
   virtual bool needs_closure() const { return false; }
+  // Whether it does so now or later in a run.
+  virtual bool may_need_closure() const { return needs_closure(); }
   // One step with the loss evaluated by `closure`; returns the loss before the
   // step.
   virtual at::Tensor Step(const Closure& closure) {
@@ -77,6 +79,13 @@ class Optimizer {
   // Of the first group.
   double lr() const { return groups().front().lr; }
   double momentum() const { return groups().front().momentum; }
+  // Multiplies the rates that the run begins with.
+  virtual void ScaleRates(double factor) {
+    for (Group& group : groups()) {
+      group.lr *= factor;
+      group.initial_lr *= factor;
+    }
+  }
   // In every group.
   void set_lr(double lr) {
     for (Group& group : groups()) group.lr = lr;

@@ -210,7 +210,8 @@ void TrainingRunner::TrainByModel(SelfTraining& model, EpochRun& run,
 Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
                                               RunnerContext& context,
                                               const at::Tensor& total) {
-  if (!update_.optimizer().needs_closure()) return {};
+  // Told before the first step that needs it.
+  if (!update_.optimizer().may_need_closure()) return {};
   const bool is_self_training =
       dynamic_cast<SelfTraining*>(&run.model) != nullptr;
   if (is_self_training || !context.extra_losses.empty()) {
@@ -223,6 +224,7 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
                           context.extra_losses.front().first +
                           "\" that a hook adds does not go with it");
   }
+  if (!update_.optimizer().needs_closure()) return {};
   // Shared by the copies that an optimizer may make of it.
   const auto known = std::make_shared<at::Tensor>(total.detach());
   return [this, &run, &context, known] {

@@ -20,7 +20,7 @@ Update::Update(std::string name, std::shared_ptr<Optimizer> optimizer,
                                          std::to_string(options_.accumulation) +
                                          "; 1 or more is accepted");
   }
-  if (optimizer_->needs_closure() &&
+  if (optimizer_->may_need_closure() &&
       (options_.accumulation > 1 || options_.scaler)) {
     throw Error(ErrorKind::kBadSpec,
                 name_ +

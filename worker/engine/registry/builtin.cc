@@ -21,6 +21,7 @@
 #include "worker/engine/model/builtin_pinn.h"
 #include "worker/engine/model/initializer.h"
 #include "worker/engine/optim/builtin.h"
+#include "worker/engine/optim/sequential.h"
 #include "worker/engine/registry/config_sections.h"
 #include "worker/engine/registry/ddp_section.h"
 #include "worker/engine/registry/experiment_component.h"
@@ -66,6 +67,8 @@ void AddBuiltins(Registry& registry) {
           MakeOptimizer(entry, params, params.OptimizerTargets()));
     });
   }
+  registry.AddOne<Optimizer>(SequentialOptimizerComponent(),
+                             &MakeSequentialOptimizer);
   registry.Add(BuiltinSchedulers());
   registry.Add(BuiltinRunners());
   registry.Add(BuiltinValidationRunners());

@@ -93,10 +93,7 @@ double ScaleRates(const PlacedValue& auto_scale_lr, const StepSize& size,
   const double factor =
       static_cast<double>(samples) / static_cast<double>(base);
   for (const auto& [name, optimizer] : optimizers) {
-    for (Optimizer::Group& group : optimizer->groups()) {
-      group.lr *= factor;
-      group.initial_lr *= factor;
-    }
+    optimizer->ScaleRates(factor);
   }
   return factor;
 }

@@ -13,6 +13,7 @@
 #include "tests/worker/engine/burgers_run.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/loop/trainer.h"
+#include "worker/engine/loop/training_runner.h"
 
 namespace epochd::engine {
 namespace {
@@ -96,6 +97,61 @@ TEST(PinnRunTest, LbfgsEvaluatesTheEquationsAgain) {
   const std::vector<ScoreMap> scores = Train(json);
   EXPECT_LT(scores.back().at("train/loss"),
             0.2 * scores.front().at("train/loss"));
+}
+
+// Four steps an epoch: Adam for one and a half epochs, then L-BFGS.
+Json AdamThenLbfgs(int epochs) {
+  Json json = BurgersExperiment(epochs);
+  json["optimizer"] = {{"type", "SequentialOptimizer"},
+                       {"optimizers",
+                        {{{"type", "Adam"}, {"lr", 0.003}},
+                         {{"type", "LBFGS"},
+                          {"max_iter", 4},
+                          {"line_search_fn", "strong_wolfe"}}}},
+                       {"milestones", 6}};
+  // Of Adam's rate alone.
+  json["lr_scheduler"] = {
+      {"type", "ExponentialLR"}, {"gamma", 0.9}, {"by", "step"}, {"end", 5}};
+  return json;
+}
+
+TEST(PinnRunTest, AdamGivesWayToLbfgs) {
+  TestRun run(AdamThenLbfgs(3));
+  std::vector<double> rates;
+  dynamic_cast<TrainingRunner&>(run.trainer().training_runner())
+      .on_before_optimizer_step.Bind([&](RunnerContext& context) {
+        rates.push_back(context.optimizer->lr());
+      });
+  const std::vector<ScoreMap> scores = Train(run);
+  ASSERT_EQ(rates.size(), 12u);
+  EXPECT_NEAR(rates[4], 0.003 * std::pow(0.9, 4), 1e-9);
+  EXPECT_LT(rates[5], 0.003);
+  EXPECT_EQ(rates[6], 1.0);
+  EXPECT_EQ(rates.back(), 1.0);
+  EXPECT_LT(scores.back().at("train/loss"),
+            scores.front().at("train/loss"));
+}
+
+TEST(PinnRunTest, GoesOnBeforeAndBehindTheChangeOfOptimizers) {
+  const Json json = AdamThenLbfgs(3);
+  TestRun whole(json);
+  std::vector<Snapshot> saved;
+  whole.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
+    if (!context.can_save) return;
+    saved.push_back(whole.trainer().TakeSnapshot());
+    for (auto* list : {&saved.back().model, &saved.back().state}) {
+      for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
+    }
+  });
+  Train(whole);
+  ASSERT_EQ(saved.size(), 12u);
+  for (const Snapshot& snapshot : saved) {
+    TestRun resumed(json);
+    resumed.trainer().Restore(snapshot);
+    resumed.trainer().Run();
+    EXPECT_TRUE(resumed.Weights().equal(whole.Weights()))
+        << resumed.trainer().position().step;
+  }
 }
 
 TEST(PinnRunTest, ValidationMeasuresResidualsToo) {

@@ -230,6 +230,18 @@ TEST(OptimizationTest, LbfgsEvaluatesABatchSeveralTimes) {
                     {"gradient_accumulation_steps", 2}};
   EXPECT_NE(BuildError(json).find("neither with accumulation nor with fp16"),
             std::string::npos);
+  // Also where it comes later.
+  json["optimizer"] = {
+      {"type", "SequentialOptimizer"},
+      {"optimizers", {{{"type", "Adam"}}, {{"type", "LBFGS"}}}},
+      {"milestones", 100}};
+  EXPECT_NE(BuildError(json).find("neither with accumulation nor with fp16"),
+            std::string::npos);
+  json.erase("runner");
+  json["optimizer"]["milestones"] = {100, 200};
+  EXPECT_EQ(BuildError(json),
+            "experiment.optimizer.milestones: expected 1 value, one less than "
+            "optimizers has, got 2");
 }
 
 // The logged loss is not flooded.
