@@ -1,41 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/nan_guard.h"
 
-#include <cmath>
+#include <memory>
+#include <string>
 
 #include "worker/engine/core/error.h"
-#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
 #include "worker/engine/loop/training_runner.h"
 
 namespace epochd::hooks {
 
-void NanGuard::SeeLoss(const engine::RunnerContext& context) {
-  if (context.loss.defined() &&
-      !std::isfinite(engine::ReadScalar(context.loss))) {
-    loss_is_odd_ = true;
-  }
-}
-
-void NanGuard::SeeGradients(engine::RunnerContext& context,
-                            engine::Update& update) {
-  const bool loss_was_odd = std::exchange(loss_is_odd_, false);
-  const bool has_scaler = update.options().scaler.has_value();
-  if ((has_scaler && !loss_was_odd) || update.FindNonFinite().empty()) {
-    in_a_row_ = 0;
-    return;
-  }
-  // A scaler leaves the step out itself, and must see why.
-  if (!has_scaler) context.skip_step = true;
-  ++in_a_row_;
-  ++skipped_;
+void NanGuard::Judge(const engine::RunnerContext& context,
+                     const engine::Update& update, int64_t total) const {
+  const int64_t in_a_row = update.faults().in_a_row;
+  if (in_a_row == 0) return;
   const std::string what =
-      std::string(loss_was_odd ? "the loss is" : "gradients are") +
+      std::string(update.loss_was_finite() ? "gradients are" : "the loss is") +
       " not finite at epoch " + std::to_string(context.epoch + 1) + ", batch " +
       std::to_string(context.batch + 1) + " (step " +
       std::to_string(context.step + 1) + ")";
-  if (limit_ > 0 && in_a_row_ >= limit_) {
+  if (limit_ > 0 && in_a_row >= limit_) {
     throw engine::Error(
         engine::ErrorKind::kTraining,
         "NanGuard: " + what +
@@ -43,54 +28,51 @@ void NanGuard::SeeGradients(engine::RunnerContext& context,
                         : ""));
   }
   if (trainer_ == nullptr) return;
-  trainer_->messages().Add("train/skipped_steps",
-                           static_cast<double>(skipped_));
-  if (in_a_row_ == 1) {
+  trainer_->messages().Add("train/skipped_steps", static_cast<double>(total));
+  if (in_a_row == 1) {
     trainer_->events().Notice("warning",
                               "NanGuard: " + what + "; the step is left out");
   }
 }
 
 void NanGuard::AttachToTraining(engine::TrainingRunner& runner) {
-  runner.on_post_forward.Bind(
-      [this](engine::RunnerContext& context) { SeeLoss(context); });
-  runner.on_before_optimizer_step.Bind([this](engine::RunnerContext& context) {
-    SeeGradients(context, *context.update);
+  runner.on_epoch_start.Bind([](engine::RunnerContext& context) {
+    context.update->LeaveOutNonFinite();
+  });
+  runner.on_after_optimizer_step.Bind([this](engine::RunnerContext& context) {
+    Judge(context, *context.update, context.update->faults().total);
   });
 }
 
 void NanGuard::AttachToGan(engine::GanTrainingRunner& runner) {
-  runner.on_post_d_forward.Bind(
-      [this](engine::GanContext& context) { SeeLoss(context); });
-  runner.on_before_d_step.Bind([this](engine::GanContext& context) {
-    SeeGradients(context, *context.discriminator_update);
+  runner.on_epoch_start.Bind([](engine::GanContext& context) {
+    context.discriminator_update->LeaveOutNonFinite();
+    context.generator_update->LeaveOutNonFinite();
   });
-  runner.on_post_g_forward.Bind(
-      [this](engine::GanContext& context) { SeeLoss(context); });
-  runner.on_before_g_step.Bind([this](engine::GanContext& context) {
-    SeeGradients(context, *context.generator_update);
+  const auto total = [](const engine::GanContext& context) {
+    return context.discriminator_update->faults().total +
+           context.generator_update->faults().total;
+  };
+  runner.on_after_d_step.Bind([this, total](engine::GanContext& context) {
+    Judge(context, *context.discriminator_update, total(context));
   });
-}
-
-nlohmann::ordered_json NanGuard::State() const {
-  return {{"in_a_row", in_a_row_}, {"skipped", skipped_}};
-}
-
-void NanGuard::LoadState(const nlohmann::ordered_json& state) {
-  in_a_row_ = state.value("in_a_row", int64_t{0});
-  skipped_ = state.value("skipped", int64_t{0});
+  runner.on_after_g_step.Bind([this, total](engine::GanContext& context) {
+    Judge(context, *context.generator_update, total(context));
+  });
 }
 
 engine::Entry<engine::Hook> NanGuardEntry() {
   return {{.kind = "hook",
            .name = "NanGuard",
-           .help = "leaves out steps whose loss or gradients are not finite",
+           .help = "tells of steps whose loss or gradients are not finite; "
+                   "has them left out on any device",
            .parameters = {{.name = "limit",
                            .type = "int",
                            .default_value = 1,
                            .min = 0,
                            .help = "such steps in a row that end the "
-                                   "training; 0: never"}}},
+                                   "training; 0: as many as the runner's "
+                                   "max_non_finite_steps"}}},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<NanGuard>(params.Int("limit"));
           }};

@@ -234,5 +234,43 @@ TEST(NanGuardTest, LeavesStepsOutUntilThereAreTooManyInARow) {
   EXPECT_EQ(never->trainer().position().step, 0);
 }
 
+TEST(NanGuardTest, HasStepsLeftOutThatTheRunnerWouldDo) {
+  for (bool guarded : {true, false}) {
+    Json json = engine::DigitsExperiment(1);
+    json["runner"] = {{"type", "TrainingRunner"},
+                      {"non_finite_gradients", "apply"}};
+    json["hooks"] = Json::array();
+    engine::TestRun run(json);
+    Poison(run, 4, 5, false);
+    if (guarded) run.trainer().AddHook(std::make_shared<NanGuard>(2));
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_EQ(run.Weights().isfinite().all().item<bool>(), guarded);
+    EXPECT_EQ(run.trainer().position().step, guarded ? 11 : 12);
+  }
+}
+
+TEST(NanGuardTest, DoesNotBlameTheSearchForTheScaleOfHalfFloats) {
+  for (bool loss : {true, false}) {
+    Json json = engine::DigitsExperiment(1);
+    json["runner"] = {{"type", "TrainingRunner"},
+                      {"precision", "fp16"},
+                      {"grad_scaler", {{"init_scale", 1e7}}}};
+    json["hooks"] = Json::array();
+    engine::TestRun run(json);
+    if (loss) Poison(run, 8, 9, true);
+    run.trainer().AddHook(std::make_shared<NanGuard>(1));
+    run.trainer().Start();
+    if (loss) {
+      EXPECT_THROW(run.trainer().Run(), engine::Error);
+    } else {
+      run.trainer().Run();
+    }
+    const Json state = run.trainer().training_runner().State();
+    EXPECT_GT(state["skipped"], 1);
+    EXPECT_EQ(state["faults"], loss ? 1 : 0);
+  }
+}
+
 }  // namespace
 }  // namespace epochd::hooks

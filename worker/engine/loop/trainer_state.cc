@@ -336,11 +336,13 @@ void Trainer::RestoreHooks(const Snapshot& snapshot) {
   const Json saved = snapshot.json.value("hooks", Json::object());
   std::vector<std::string> before;
   for (const auto& [name, ignored] : saved.items()) before.push_back(name);
+  std::vector<std::string> all;
   std::vector<std::string> now;
   for (const NamedHook& each : hooks_) {
+    all.push_back(each.name);
     if (!each.hook->State().is_null()) now.push_back(each.name);
   }
-  const std::vector<std::string> missing = Without(before, now);
+  const std::vector<std::string> missing = Without(before, all);
   const std::vector<std::string> added = Without(now, before);
   if (!missing.empty()) {
     DoesNotFit("the list of hooks changed: " + Quoted(missing) +

@@ -4,12 +4,22 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
+namespace {
+
+void Count(bool is_left_out, Update::LeftOut& counts) {
+  counts.total += is_left_out ? 1 : 0;
+  counts.in_a_row = is_left_out ? counts.in_a_row + 1 : 0;
+}
+
+}  // namespace
+
 Update::Update(std::string name, std::shared_ptr<Optimizer> optimizer,
                const Options& options)
     : name_(std::move(name)),
@@ -46,8 +56,13 @@ void Update::Backward(GradientSync& sync, const at::Tensor& loss,
                       const Share& share, double num_items) {
   const bool counts = CountsItems(sync);
   at::Tensor scaled = loss;
+  losses_.push_back(WithoutGraph(loss));
   if (counts) {
+    if (scaler_ && num_waiting_ == 0) ExpectItems(sync, num_items);
+    // Half floats end at 65504.
+    if (expected_items_.defined()) scaled = scaled.to(at::kFloat);
     scaled = scaled * num_items;
+    if (expected_items_.defined()) scaled = scaled / expected_items_;
     num_items_ += num_items;
   } else if (share.divisor != 1) {
     scaled = scaled / share.divisor;
@@ -58,6 +73,18 @@ void Update::Backward(GradientSync& sync, const at::Tensor& loss,
   if (counts && share.ends_group) DivideByItems(sync);
 }
 
+void Update::ExpectItems(GradientSync& sync, double num_items) {
+  if (optimizer_->parameters().empty()) return;
+  const c10::NoGradGuard no_grad;
+  const at::Tensor& some = optimizer_->parameters().front().tensor;
+  const at::Tensor total =
+      sync.Sum(at::full({}, num_items, some.options().dtype(at::kDouble)));
+  const double batches = static_cast<double>(options_.accumulation) /
+                         static_cast<double>(sync.num_ranks());
+  // Stays on the device, so that nothing waits.
+  expected_items_ = at::clamp_min(total * batches, 1.0);
+}
+
 void Update::DivideByItems(GradientSync& sync) {
   const c10::NoGradGuard no_grad;
   const std::vector<at::Tensor> gradients = Gradients();
@@ -66,8 +93,9 @@ void Update::DivideByItems(GradientSync& sync) {
   const at::Tensor total =
       sync.Sum(at::full({}, num_items_, some.options().dtype(at::kDouble)));
   // Where nothing counts, gradients are 0 already.
-  const at::Tensor factor = at::where(
+  at::Tensor factor = at::where(
       total > 0, static_cast<double>(sync.num_ranks()) / total, total);
+  if (expected_items_.defined()) factor = factor * expected_items_;
   if (!gradients.empty()) {
     at::_foreach_mul_(gradients, factor.to(some.scalar_type()));
   }
@@ -146,6 +174,7 @@ std::string Update::FindNonFinite() {
 }
 
 bool Update::MustLook() const {
+  if (must_look_) return true;
   switch (options_.non_finite) {
     case NonFinite::kSkip:
     case NonFinite::kError:
@@ -188,17 +217,22 @@ void Update::Forget() {
   is_unscaled_ = found_non_finite_ = false;
   num_waiting_ = 0;
   num_items_ = 0;
+  expected_items_.reset();
+  losses_.clear();
 }
 
 void Update::EndStep(bool found_non_finite) {
   if (scaler_ && is_unscaled_) scaler_->Update(found_non_finite);
-  num_skipped_ += found_non_finite ? 1 : 0;
-  in_a_row_ = found_non_finite ? in_a_row_ + 1 : 0;
+  if (found_non_finite) {
+    loss_was_finite_ = std::all_of(losses_.begin(), losses_.end(), &IsFinite);
+  }
+  Count(found_non_finite, left_out_);
+  Count(found_non_finite && !(scaler_ && loss_was_finite_), faults_);
   if (options_.max_skipped_in_a_row > 0 &&
-      in_a_row_ >= options_.max_skipped_in_a_row) {
+      left_out_.in_a_row >= options_.max_skipped_in_a_row) {
     throw Error(ErrorKind::kTraining,
                 name_ + ": gradients were not finite in " +
-                    std::to_string(in_a_row_) +
+                    std::to_string(left_out_.in_a_row) +
                     " steps in a row; a smaller learning rate, clipped "
                     "gradients or other data are needed (max_non_finite_steps "
                     "sets how many are borne)");
@@ -207,15 +241,19 @@ void Update::EndStep(bool found_non_finite) {
 }
 
 nlohmann::ordered_json Update::State() const {
-  nlohmann::ordered_json state = {{"skipped", num_skipped_},
-                                  {"skipped_in_a_row", in_a_row_}};
+  nlohmann::ordered_json state = {{"skipped", left_out_.total},
+                                  {"skipped_in_a_row", left_out_.in_a_row},
+                                  {"faults", faults_.total},
+                                  {"faults_in_a_row", faults_.in_a_row}};
   if (scaler_) state["scaler"] = scaler_->State();
   return state;
 }
 
 void Update::LoadState(const nlohmann::ordered_json& state) {
-  num_skipped_ = state.value("skipped", int64_t{0});
-  in_a_row_ = state.value("skipped_in_a_row", int64_t{0});
+  left_out_ = {.total = state.value("skipped", int64_t{0}),
+               .in_a_row = state.value("skipped_in_a_row", int64_t{0})};
+  faults_ = {.total = state.value("faults", int64_t{0}),
+             .in_a_row = state.value("faults_in_a_row", int64_t{0})};
   const auto scaler = state.find("scaler");
   if (scaler_ && scaler != state.end()) scaler_->LoadState(*scaler);
 }

@@ -41,7 +41,9 @@ class Update {
   enum class Mean {
     kBatches,  // means of batches, and of ranks
     // All items of the group's batches on all ranks (Criterion::NumItems), as
-    // if they were one batch. `remainder` then means nothing.
+    // if they were one batch. `remainder` then means nothing. With fp16 each
+    // loss is divided by about what it will be in the end, and the rest after
+    // the sum: gradients of sums over items would overflow.
     kItems,
   };
   // What becomes of a step whose gradients are not finite.
@@ -50,6 +52,11 @@ class Update {
     kSkip,   // left out and counted
     kError,  // Error(kTraining)
     kApply,  // done
+  };
+  // Steps that were left out because gradients were not finite.
+  struct LeftOut {
+    int64_t total = 0;  // since the job began
+    int64_t in_a_row = 0;
   };
   struct Options {
     int64_t accumulation = 1;
@@ -111,6 +118,9 @@ class Update {
   void Drop();
   // Clears gradients of a group that will never be full.
   void Forget();
+  // From now on steps with gradients that are not finite are left out, also
+  // where kAuto or kApply would do them.
+  void LeaveOutNonFinite() { must_look_ = true; }
 
   Optimizer& optimizer() { return *optimizer_; }
   const std::shared_ptr<Optimizer>& shared_optimizer() const {
@@ -122,10 +132,12 @@ class Update {
   double scale() const { return scaler_ ? scaler_->scale() : 1.0; }
   // Batches whose gradients wait for a step.
   int64_t num_waiting() const { return num_waiting_; }
-  // Steps that were left out because gradients were not finite, since the job
-  // began, and how many of them in a row just now.
-  int64_t num_skipped() const { return num_skipped_; }
-  int64_t num_skipped_in_a_row() const { return in_a_row_; }
+  const LeftOut& left_out() const { return left_out_; }
+  // Of them those that are no search for fp16's scale: all without fp16, with
+  // it those whose loss was not finite on this rank.
+  const LeftOut& faults() const { return faults_; }
+  // Of the step that was left out last.
+  bool loss_was_finite() const { return loss_was_finite_; }
 
   // Scale and counts; nothing of the optimizer.
   nlohmann::ordered_json State() const;
@@ -135,7 +147,11 @@ class Update {
   std::vector<at::Tensor> Gradients() const;
   bool MustLook() const;
   void EndStep(bool found_non_finite);
-  // Turns the mean over ranks of sums over items into the mean over all items.
+  // Sets what losses of the group that begins are divided by, alike on all
+  // ranks: the items that a rank will have if all batches have as many.
+  void ExpectItems(GradientSync& sync, double num_items);
+  // Turns the mean over ranks of sums over items, divided by what was expected,
+  // into the mean over all items.
   void DivideByItems(GradientSync& sync);
 
   const std::string name_;
@@ -144,10 +160,14 @@ class Update {
   std::optional<GradScaler> scaler_;
   bool is_unscaled_ = false;
   bool found_non_finite_ = false;
+  bool must_look_ = false;
   int64_t num_waiting_ = 0;
-  double num_items_ = 0;  // of this rank, in batches that wait
-  int64_t num_skipped_ = 0;
-  int64_t in_a_row_ = 0;
+  double num_items_ = 0;            // of this rank, in batches that wait
+  at::Tensor expected_items_;       // undefined: losses are not divided
+  std::vector<at::Tensor> losses_;  // of batches that wait, without graphs
+  LeftOut left_out_;
+  LeftOut faults_;
+  bool loss_was_finite_ = true;
 };
 
 }  // namespace epochd::engine

@@ -379,11 +379,23 @@ TEST(ResumeTest, SaysWhichHooksAreNew) {
       [](TrainerContext& context) { context.trainer->RequestStop(); });
   before.trainer().Run();
   const Snapshot snapshot = before.trainer().TakeSnapshot();
-  json["hooks"] = {{{"type", "EMA"}}, {{"type", "NanGuard"}}};
+  json["hooks"] = {{{"type", "EMA"}},
+                   {{"type", "EarlyStopping"}, {"patience", 3}}};
   TestRun run(json);
   run.trainer().Restore(snapshot);
-  ExpectIn("\"EMA\", \"NanGuard\" is new",
+  ExpectIn("\"EMA\", \"EarlyStopping\" is new",
            run.sink.Of("notice").at(0)["text"].get<std::string>());
+}
+
+TEST(ResumeTest, TakesCheckpointsOfHooksThatHadAStateInEarlierVersions) {
+  Json json = DigitsExperiment(2);
+  json["hooks"] = {{{"type", "NanGuard"}}};
+  TestRun before(json);
+  before.trainer().Start();
+  Snapshot snapshot = before.trainer().TakeSnapshot();
+  snapshot.json["hooks"]["NanGuard"] = {{"in_a_row", 0}, {"skipped", 1}};
+  TestRun run(json);
+  EXPECT_NO_THROW(run.trainer().Restore(snapshot));
 }
 
 TEST(RegroupingTest, ConvertsByTheSamplesThatWereSeen) {

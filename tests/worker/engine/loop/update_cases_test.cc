@@ -204,9 +204,10 @@ struct ByHand {
             options),
         sync(MakeSingleCommunicator()->SyncGradients({}, {}, {}, nullptr)) {}
   // Differentiates a loss whose gradient is this.
-  void Backward(const std::vector<double>& gradient) {
+  void Backward(const std::vector<double>& gradient,
+                const Update::Share& share = {}, double num_items = 1) {
     update.Backward(*sync, (model.w * at::tensor(gradient, at::kFloat)).sum(),
-                    {});
+                    share, num_items);
   }
   std::vector<float> Gradient() const {
     const at::Tensor gradient = model.w.grad().contiguous();
@@ -253,7 +254,7 @@ TEST(UpdateTest, Case18LeavesOutAndCountsStepsThatOverflow) {
   }
   EXPECT_EQ(scales, (std::vector<double>{1024, 512, 512, 1024, 1024}));
   EXPECT_EQ(steps, 4);
-  EXPECT_EQ(run.update.num_skipped(), 1);
+  EXPECT_EQ(run.update.left_out().total, 1);
   const std::vector<double> expected = {0.9, 0.9, 0.8, 0.7, 0.6};
   for (size_t i = 0; i < expected.size(); ++i) {
     EXPECT_NEAR(weights[i], expected[i], 1e-6) << i;
@@ -304,7 +305,7 @@ TEST(UpdateTest, Case24RefusesStepsOnNonFiniteGradients) {
   run.Backward({kInf, 1});
   run.update.ClipNorm(1.0);
   EXPECT_FALSE(run.update.Step());
-  EXPECT_EQ(run.update.num_skipped(), 1);
+  EXPECT_EQ(run.update.left_out().total, 1);
   EXPECT_TRUE(run.model.w.eq(0).all().item<bool>());
   ByHand strict(2, {.non_finite = Update::NonFinite::kError});
   strict.Backward({kInf, 1});
@@ -328,6 +329,57 @@ TEST(UpdateTest, Case25LeavesOneOptimizerOutWithoutTouchingAnother) {
   EXPECT_EQ(b.update.scale(), 65536.0);
   a.Backward({1});
   EXPECT_TRUE(a.update.Step());
+}
+
+TEST(UpdateTest, ScalesMeansOfItemsAsThoseOfBatches) {
+  Update::Options options = Scaled();
+  options.accumulation = 2;
+  options.mean = Update::Mean::kItems;
+  ByHand run(1, options);
+  // Twice: what was expected of one group is not of the next.
+  for (const double items : {100000.0, 3.0}) {
+    run.Backward({1}, {.ends_group = false}, items);
+    EXPECT_FLOAT_EQ(run.Gradient()[0], 65536.0F / 2);
+    run.Backward({3}, {}, 3 * items);
+    run.update.Unscale();
+    EXPECT_FLOAT_EQ(run.Gradient()[0], 2.5F);
+    EXPECT_TRUE(run.update.Step());
+  }
+}
+
+TEST(UpdateTest, ItemsThatComeLateInAGroupCountAsMuch) {
+  Update::Options options = Scaled();
+  options.accumulation = 3;
+  options.mean = Update::Mean::kItems;
+  ByHand run(1, options);
+  run.Backward({0}, {.ends_group = false}, 0);
+  run.Backward({1}, {.ends_group = false}, 2);
+  run.Backward({4}, {}, 1);
+  run.update.Unscale();
+  EXPECT_FLOAT_EQ(run.Gradient()[0], 2.0F);
+  run.update.Step();
+  // Nothing counts at all.
+  for (const bool ends : {false, false, true}) {
+    run.Backward({0}, {.ends_group = ends}, 0);
+  }
+  run.update.Unscale();
+  EXPECT_EQ(run.Gradient()[0], 0.0F);
+  EXPECT_TRUE(run.update.Step());
+}
+
+TEST(UpdateTest, FindsTheScaleInAsManyStepsForItemsAsForBatches) {
+  const auto skipped = [](const char* mean) {
+    Json json = DigitsExperiment(1);
+    json["runner"] = {{"type", "TrainingRunner"},
+                      {"precision", "fp16"},
+                      {"gradient_accumulation_steps", 2},
+                      {"gradient_mean", mean}};
+    TestRun run(json);
+    run.trainer().Start();
+    run.trainer().Run();
+    return run.trainer().training_runner().State()["skipped"].get<int>();
+  };
+  EXPECT_EQ(skipped("items"), skipped("batches"));
 }
 
 TEST(UpdateTest, EndsARunThatNeverStepsAgain) {
@@ -359,7 +411,13 @@ TEST(UpdateTest, RestoresScaleAndCounts) {
   ByHand resumed(1, Scaled());
   resumed.update.LoadState(run.update.State());
   EXPECT_EQ(resumed.update.scale(), 32768.0);
-  EXPECT_EQ(resumed.update.num_skipped(), 1);
+  EXPECT_EQ(resumed.update.left_out().total, 1);
+  EXPECT_EQ(resumed.update.left_out().in_a_row, 1);
+  EXPECT_EQ(resumed.update.faults().in_a_row, 1);
+  resumed.Backward({kInf});
+  EXPECT_FALSE(resumed.update.Step());
+  EXPECT_EQ(resumed.update.left_out().in_a_row, 2);
+  EXPECT_EQ(resumed.update.faults().total, 2);
 }
 
 }  // namespace
