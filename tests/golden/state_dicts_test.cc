@@ -3,17 +3,15 @@
 // State dicts that Python saved give Python's outputs (record_state_dicts.py).
 #include <gtest/gtest.h>
 #include <torch/types.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
 
 #include "tests/golden/golden.h"
+#include "tests/temp_folder.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/checkpoint/sha256.h"
 #include "worker/engine/loop/trainer.h"
@@ -73,19 +71,16 @@ class StateDictsTest : public ::testing::TestWithParam<std::string> {};
 TEST_P(StateDictsTest, OfPythonLoadStrictlyAndGiveItsOutputs) {
   const nlohmann::ordered_json recorded = RecordedStates()[GetParam()];
   std::string path = golden::Path("models/" + GetParam() + ".safetensors");
-  std::string temporary;
+  const TempFolder folder;
   if (recorded.contains("sha256")) {
     const std::string bytes = PythonsFile(*golden::BuildModel(recorded["job"]));
     Sha256 sha;
     sha.Update(bytes.data(), bytes.size());
     ASSERT_EQ(sha.Finish(), recorded["sha256"].get<std::string>());
-    path = temporary = std::filesystem::path(testing::TempDir()) /
-                       (GetParam() + std::to_string(getpid()));
-    std::ofstream(path, std::ios::binary) << bytes;
+    path = folder.Write("weights", bytes);
   }
   const std::shared_ptr<Model> model = golden::BuildModel(recorded["job"]);
   EXPECT_TRUE(LoadModel(*model, ReadSafetensors(path)).fits());
-  if (!temporary.empty()) std::filesystem::remove(temporary);
 
   model->SetTraining(false);
   const torch::NoGradGuard no_grad;

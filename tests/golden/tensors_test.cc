@@ -4,16 +4,14 @@
 // (record_tensors.py).
 #include <gtest/gtest.h>
 #include <torch/types.h>
-#include <unistd.h>
 
 #include <cmath>
 #include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <map>
 #include <string>
 
 #include "tests/golden/golden.h"
+#include "tests/temp_folder.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/npy.h"
@@ -70,10 +68,8 @@ void ExpectArrays(const std::vector<NamedTensor>& found,
 // `read` takes a path, or bytes, as each of the tests below says.
 class TensorFilesTest : public ::testing::Test {
  protected:
-  void TearDown() override { std::filesystem::remove(path_); }
-  const std::string& Write(const std::string& bytes) {
-    std::ofstream(path_, std::ios::binary) << bytes;
-    return path_;
+  std::string Write(const std::string& bytes) {
+    return folder_.Write("tensors", bytes);
   }
   template <class Read>
   void Check(const nlohmann::json& recorded, Read read) {
@@ -88,8 +84,7 @@ class TensorFilesTest : public ::testing::Test {
     }
   }
 
-  const std::string path_ = std::filesystem::path(testing::TempDir()) /
-                            ("tensors" + std::to_string(getpid()));
+  const TempFolder folder_;
 };
 
 TEST_F(TensorFilesTest, OfNumpyAreReadFromMemoryAndFromFiles) {
