@@ -198,10 +198,7 @@ TEST(DiscriminatorWarmupTest, Case146WarmsUpOnceInAJob) {
   engine::TestRun whole(json);
   whole.trainer().on_epoch_committed.Bind([&](engine::TrainerContext& context) {
     if (context.epoch != 0) return;
-    middle = whole.trainer().TakeSnapshot();
-    for (auto* list : {&middle.model, &middle.state}) {
-      for (auto& each : *list) each.tensor = each.tensor.clone();
-    }
+    middle = engine::KeptSnapshot(whole.trainer());
   });
   whole.trainer().Start();
   EXPECT_EQ(Sequence(whole), "D D D DG DG DG DG DG DG DG");

@@ -128,8 +128,7 @@ TEST(PinnRunTest, AdamGivesWayToLbfgs) {
   EXPECT_LT(rates[5], 0.003);
   EXPECT_EQ(rates[6], 1.0);
   EXPECT_EQ(rates.back(), 1.0);
-  EXPECT_LT(scores.back().at("train/loss"),
-            scores.front().at("train/loss"));
+  EXPECT_LT(scores.back().at("train/loss"), scores.front().at("train/loss"));
 }
 
 TEST(PinnRunTest, GoesOnBeforeAndBehindTheChangeOfOptimizers) {
@@ -138,10 +137,7 @@ TEST(PinnRunTest, GoesOnBeforeAndBehindTheChangeOfOptimizers) {
   std::vector<Snapshot> saved;
   whole.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
     if (!context.can_save) return;
-    saved.push_back(whole.trainer().TakeSnapshot());
-    for (auto* list : {&saved.back().model, &saved.back().state}) {
-      for (NamedTensor& each : *list) each.tensor = each.tensor.clone();
-    }
+    saved.push_back(KeptSnapshot(whole.trainer()));
   });
   Train(whole);
   ASSERT_EQ(saved.size(), 12u);
