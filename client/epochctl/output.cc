@@ -4,10 +4,27 @@
 #include <google/protobuf/util/json_util.h>
 #include <yaml-cpp/emitter.h>
 
+#include <algorithm>
+
 #include "client/job_file/scalar.h"
 
 namespace epochd::epochctl {
 namespace {
+
+// Quotes what would be read as something else.
+void EmitText(const std::string& text, YAML::Emitter& out) {
+  const client::Scalar scalar = client::ResolvePlain(text);
+  const bool has_control = std::any_of(text.begin(), text.end(), [](char c) {
+    return static_cast<unsigned char>(c) < ' ' || c == '\x7f';
+  });
+  // The emitter does not see that these begin or end a document.
+  const bool is_mark = text.starts_with("---") || text.starts_with("...");
+  if (!scalar.value.is_string() || !scalar.problem.empty() || has_control ||
+      is_mark) {
+    out << YAML::DoubleQuoted;
+  }
+  out << text;
+}
 
 void Emit(const nlohmann::ordered_json& json, YAML::Emitter& out) {
   // Nothing to put below a key.
@@ -15,7 +32,9 @@ void Emit(const nlohmann::ordered_json& json, YAML::Emitter& out) {
   if (json.is_object()) {
     out << YAML::BeginMap;
     for (const auto& [key, value] : json.items()) {
-      out << YAML::Key << key << YAML::Value;
+      out << YAML::Key;
+      EmitText(key, out);
+      out << YAML::Value;
       Emit(value, out);
     }
     out << YAML::EndMap;
@@ -24,13 +43,7 @@ void Emit(const nlohmann::ordered_json& json, YAML::Emitter& out) {
     for (const auto& value : json) Emit(value, out);
     out << YAML::EndSeq;
   } else if (json.is_string()) {
-    const auto& text = json.get_ref<const std::string&>();
-    const client::Scalar scalar = client::ResolvePlain(text);
-    // Quotes what would be read as something else.
-    if (!scalar.value.is_string() || !scalar.problem.empty()) {
-      out << YAML::DoubleQuoted;
-    }
-    out << text;
+    EmitText(json.get_ref<const std::string&>(), out);
   } else if (json.is_null()) {
     out << YAML::Null;
   } else {

@@ -120,7 +120,8 @@ class Canvas {
 size_t Scale(double value, const Range& range, size_t num_dots) {
   // The range of two doubles may be more than one holds.
   const long double low = range.low;
-  const auto t = static_cast<double>((value - low) / (range.high - low));
+  const long double span = range.high - low;
+  const double t = span > 0 ? static_cast<double>((value - low) / span) : 0;
   return static_cast<size_t>(
       std::lround(std::clamp(t, 0.0, 1.0) * static_cast<double>(num_dots - 1)));
 }
@@ -221,7 +222,8 @@ std::string RenderPlot(const std::vector<Curve>& curves,
   for (size_t i = 0; i < num_columns; ++i) axis += style.unicode ? "─" : "-";
   result += axis + "\n";
   const std::string left = HumanCount(x_range.low);
-  const std::string right = HumanCount(x_range.high);
+  std::string right = HumanCount(x_range.high);
+  if (left.size() + right.size() >= num_columns) right.clear();
   const std::string& middle = options.x_label;
   std::string numbers = std::string(axis_width, ' ') + left;
   const size_t room =
@@ -239,7 +241,8 @@ std::string RenderPlot(const std::vector<Curve>& curves,
   } else if (!middle.empty()) {
     numbers += " " + middle;
   }
-  return result + numbers + "\n";
+  return result +
+         Fit(numbers, static_cast<size_t>(options.width), style.unicode) + "\n";
 }
 
 }  // namespace epochd::terminal

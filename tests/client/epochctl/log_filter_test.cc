@@ -35,6 +35,35 @@ TEST(LogFilter, WaitsForTheRestOfACharacterOrSequence) {
   EXPECT_EQ(Filtered({"a\x80z"}), "a\\x80z");
 }
 
+TEST(LogFilter, GivesTheSameHoweverABytesRunIsCut) {
+  std::mt19937 random(5);
+  const std::vector<std::string> parts = {
+      "a",     "50% ",    "\n",   "\r",    "\t",      "\x1b", "\x1b[",
+      "31",    "m",       ";",    "\x1b]", "0;title", "\a",   "\x1b\\",
+      "\x1bP", "█",       "\xe2", "\x96",  "\x80",    "\xff", "日",
+      "\x01",  "\x1b[0m", "[",    "\xf0",  "😀"};
+  for (int i = 0; i < 3000; ++i) {
+    std::string text;
+    for (size_t j = random() % 8; j > 0; --j) {
+      text += parts[random() % parts.size()];
+    }
+    const std::string whole = Filtered({text});
+    for (size_t cut = 0; cut <= text.size(); ++cut) {
+      ASSERT_EQ(Filtered({text.substr(0, cut), text.substr(cut)}), whole)
+          << testing::PrintToString(text) << " cut at " << cut;
+    }
+    std::vector<std::string> bytes;
+    for (const char c : text) bytes.emplace_back(1, c);
+    ASSERT_EQ(Filtered(bytes), whole) << testing::PrintToString(text);
+  }
+}
+
+TEST(LogFilter, ASequenceWithoutAnEndDoesNotSwallowWhatFollows) {
+  EXPECT_EQ(Filtered({"a\x1b]0;never closed\nnext\n"}), "a\nnext\n");
+  EXPECT_EQ(Filtered({"a\x1b[" + std::string(300, '1'), "m\nb\n"}), "am\nb\n");
+  EXPECT_EQ(Filtered({"a\x1b[3\nb\n"}), "a\nb\n");
+}
+
 TEST(LogFilter, LetsNoEscapeThroughWhateverComes) {
   std::mt19937 random(3);
   const std::string alphabet = "\x1b[]0;m\a\\PX\xe2\x96\x88\n\rab\x9b";

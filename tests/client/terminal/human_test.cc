@@ -4,7 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdint>
 #include <limits>
+#include <string>
 
 namespace epochd::terminal {
 namespace {
@@ -43,6 +45,24 @@ TEST(Human, WritesCountsWithUnits) {
   EXPECT_EQ(HumanCount(4.567e6), "4.57M");
   EXPECT_EQ(HumanCount(0), "0");
   EXPECT_EQ(HumanCount(std::nan("")), "nan");
+}
+
+TEST(Human, StaysShortWhateverTheSize) {
+  for (double power = 1; power < 1e13; power *= 10) {
+    for (const double factor : {0.9, 0.99, 0.999, 0.9994, 0.9995, 0.9999,
+                                0.999999, 1.0, 1.0001, 5.0}) {
+      const double value = power * factor;
+      const std::string count = HumanCount(value);
+      EXPECT_LE(count.size(), 5u) << value << ": " << count;
+      EXPECT_EQ(count.find('e'), std::string::npos) << value << ": " << count;
+      EXPECT_LE(HumanBytes(static_cast<int64_t>(value)).size(), 8u) << value;
+      EXPECT_LE(HumanDuration(absl::Milliseconds(value)).size(), 10u) << value;
+      for (const double number : {value, -value, 1 / value}) {
+        EXPECT_LE(HumanNumber(number).size(), 10u) << number;
+        EXPECT_NEAR(std::stod(HumanNumber(number)) / number, 1, 0.06);
+      }
+    }
+  }
 }
 
 TEST(Human, RoundsUpIntoTheNextUnit) {

@@ -5,8 +5,10 @@
 
 #include <cmath>
 #include <limits>
+#include <random>
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include "client/terminal/width.h"
 
@@ -99,6 +101,48 @@ TEST(Plot, LeavesGapsWhereNumbersAreNotFinite) {
   EXPECT_EQ(RenderPlot({{"x", {{1, nan}}}}, Options(), Style{}),
             "loss: nothing to plot yet\n");
   EXPECT_EQ(RenderPlot({}, Options(), Style{}), "loss: nothing to plot yet\n");
+}
+
+TEST(Plot, KeepsItsFrameWhateverItDraws) {
+  std::mt19937 random(7);
+  const auto number = [&]() -> double {
+    switch (random() % 6) {
+      case 0:
+        return std::nan("");
+      case 1:
+        return random() % 2 == 0 ? HUGE_VAL : -HUGE_VAL;
+      case 2:
+        return 0;
+      default:
+        return std::ldexp(static_cast<double>(random()) - 2e9,
+                          static_cast<int>(random() % 2000) - 1000);
+    }
+  };
+  for (int round = 0; round < 2000; ++round) {
+    std::vector<Curve> curves(random() % 4);
+    for (Curve& curve : curves) {
+      curve.name = "c";
+      for (auto i = random() % 6; i > 0; --i) {
+        curve.points.emplace_back(number(), number());
+      }
+    }
+    PlotOptions options = Options();
+    options.log_y = random() % 2 == 0;
+    options.width = 30 + static_cast<int>(random() % 60);
+    Style style;
+    style.unicode = random() % 2 == 0;
+    const std::string plot = RenderPlot(curves, options, style);
+    if (plot == "loss: nothing to plot yet\n") continue;
+    std::istringstream lines(plot);
+    std::string line;
+    int num_lines = 0;
+    for (; std::getline(lines, line); ++num_lines) {
+      ASSERT_LE(DisplayWidth(line), static_cast<size_t>(options.width))
+          << round << "\n"
+          << plot;
+    }
+    ASSERT_EQ(num_lines, options.height) << round;
+  }
 }
 
 TEST(Plot, ShowsASinglePointAndAConstant) {
