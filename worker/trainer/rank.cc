@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <cstdio>
@@ -385,6 +386,8 @@ int CodeOf(engine::ErrorKind kind) {
 }  // namespace
 
 int RunRank(const keeper::RankRequest& request) {
+  // Gloo writes to peers that are gone: an error of the call, not the end.
+  signal(SIGPIPE, SIG_IGN);
   engine::KeepFreedMemory();
   engine::EndUnreadableMappings(link::kInfrastructure);
   const std::string rank_dir = link::RankDir(request.attempt_dir, request.rank);

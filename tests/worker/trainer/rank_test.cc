@@ -137,6 +137,17 @@ TEST(RankTest, Case163EndsAtOnceOnASecondSignal) {
   EXPECT_TRUE(attempt.Lines("training_ended").empty());
 }
 
+// Which a write to a peer that died gives.
+TEST(RankTest, ABrokenPipeDoesNotEndIt) {
+  const engine::TempFolder root;
+  Attempt attempt(root.path(), 1, engine::DigitsExperiment(100000));
+  attempt.Start();
+  ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
+  kill(attempt.pid(0), SIGPIPE);
+  kill(attempt.pid(0), SIGTERM);
+  EXPECT_EQ(attempt.ExitCode(0), link::kStoppedWithCheckpoint);
+}
+
 TEST(RankTest, StopsAtOnceWhileItWaitsForARankThatNeverComes) {
   const engine::TempFolder root;
   Attempt attempt(root.path(), 1, engine::DigitsExperiment(2));

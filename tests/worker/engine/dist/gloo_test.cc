@@ -162,7 +162,7 @@ TEST(GlooTest, CallsADeadPeerAnInfrastructureProblem) {
       });
   ASSERT_EQ(statuses.size(), 2u);
   EXPECT_TRUE(WIFSIGNALED(statuses[1]));
-  ASSERT_TRUE(WIFEXITED(statuses[0]));
+  ASSERT_TRUE(WIFEXITED(statuses[0])) << "signal " << WTERMSIG(statuses[0]);
   EXPECT_EQ(WEXITSTATUS(statuses[0]),
             70 + static_cast<int>(ErrorKind::kInfrastructure));
 }
