@@ -67,7 +67,8 @@ LEARNT = {
     'digits.yaml': ('val/accuracy', 0.9),
     'ecg.yaml': ('val/f1', 0.6),
     'sr.yaml': ('val/psnr', 20),
-    'sr_gan.yaml': ('val/psnr', 33),
+    # Half a decibel above bicubic's 32.64.
+    'sr_gan.yaml': ('val/psnr', 33.14),
 }
 # What it must come down to; it begins at 0.9 or so.
 SOLVED = {'burgers.yaml': ('val/relative_l2', 0.5)}

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The goals of the examples, measured with the weights that they gave.
+"""The goals of the examples.
 
-Nothing is trained here: each job measures weights that are kept beside the
-example's data, by the example's own data and metrics.
+Super-resolution and Burgers' equation, which train for minutes: weights that
+they gave are kept beside their data and measured by the example's own data and
+metrics. The rhythms are trained whole.
 """
 
 import json
@@ -46,6 +47,17 @@ class GoalsTest(unittest.TestCase):
         solved = self.measure('burgers.yaml', *VALIDATE,
                               self.weights('data/burgers/pinn.safetensors'))
         self.assertLess(solved['val/relative_l2'], 0.05)
+
+    def test_rhythms_are_named_on_patients_not_seen(self):
+        folder = json.dumps(str(self.cluster.folder / 'ecg'))
+        records = ['--set', 'experiment.data_module.folder=' + folder,
+                   '--set', 'experiment.records.records=' + folder]
+        job = self.cluster.submit(EXAMPLES / 'ecg.yaml', *records)
+        self.cluster.wait_state(job, 'JOB_STATE_SUCCEEDED', 900)
+        tested = self.measure(
+            'ecg.yaml', *records[1::2], 'experiment.task=test',
+            f'experiment.load_from=job/{job.removeprefix("jobs/")}/best')
+        self.assertGreater(tested['test/f1'], 0.9)
 
 
 if __name__ == '__main__':
