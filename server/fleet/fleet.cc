@@ -36,6 +36,13 @@ absl::Status Superseded(const job::WorkerId& id) {
       "{}: a newer agent has taken this name over, stop", id.ResourceName()));
 }
 
+absl::Status NameInUse(const WorkerRecord& holder) {
+  return absl::AlreadyExistsError(fmt::format(
+      "{}: this name is in use by an agent on another work folder, on host "
+      "'{}', give each worker a name of its own with --name",
+      holder.id.ResourceName(), holder.hostname));
+}
+
 }  // namespace
 
 void Fleet::Restore(WorkerRecord record, SteadyTime now) {
@@ -64,6 +71,11 @@ absl::StatusOr<Fleet::Registered> Fleet::Register(WorkerRecord record,
   }
   Registered result;
   result.new_incarnation = record.incarnation != entry.record.incarnation;
+  // Silence alone tells: one that is known from before a restart may yet speak.
+  if (result.new_incarnation && record.work_dir != entry.record.work_dir &&
+      !IsSilent(record.id, now)) {
+    return NameInUse(entry.record);
+  }
   result.new_boot = record.boot_id != entry.record.boot_id;
   if (result.new_incarnation) {
     entry.retired.push_back(entry.record.incarnation);

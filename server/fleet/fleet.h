@@ -55,8 +55,9 @@ class Fleet {
   };
   // Makes the worker known with a full term from `now`. Keeps `draining` and,
   // for the same incarnation, the time of registration. Aborted for an
-  // incarnation that was superseded. InvalidArgument for a device id given
-  // twice.
+  // incarnation that was superseded. AlreadyExists for another agent on another
+  // work folder while the first is not unreachable: two machines with one name.
+  // InvalidArgument for a device id given twice.
   absl::StatusOr<Registered> Register(WorkerRecord record, int64_t sequence,
                                       SteadyTime now);
 

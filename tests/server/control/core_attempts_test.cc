@@ -48,6 +48,9 @@ class CoreAttemptsTest : public testing::Test {
     }
   }
 
+  // Until an agent on another work folder gets the name.
+  void PassSilently() { rig_.Pass(absl::Seconds(10)); }
+
   Rig rig_;
   job::JobId id_;
 };
@@ -335,6 +338,7 @@ TEST_F(CoreAttemptsTest, AnotherWorkFolderCannotVouchForTheOldOne) {  // P-16
   Run();
   const job::AttemptId old = Attempt();
   // The agent comes back on an emptied --work-dir: its ranks may live on.
+  PassSilently();
   ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
   EXPECT_TRUE(rig_.Desired("a")->attempts.empty()) << "starts it a second time";
   EXPECT_EQ(rig_.View(id_).reason, JobReason::kAwaitingCertainEnd);
@@ -351,10 +355,23 @@ TEST_F(CoreAttemptsTest, AnotherWorkFolderCannotVouchForTheOldOne) {  // P-16
   EXPECT_EQ(rig_.Desired("a")->attempts.at(0).attempt, Attempt());
 }
 
+TEST_F(CoreAttemptsTest, ASecondWorkerOfTheNameTakesNothingFromTheFirst) {
+  Begin();
+  Run();
+  const job::AttemptId running = Attempt();
+  EXPECT_EQ(
+      rig_.Register("a", 1, "2", "elsewhere", {}, "its own").status().code(),
+      absl::StatusCode::kAlreadyExists);
+  EXPECT_TRUE(rig_.Beat("a", {Seen(running, AttemptState::kRunning)}).ok());
+  EXPECT_EQ(Attempt(), running);
+  EXPECT_TRUE(rig_.Desired("a")->attempts.at(0).run);
+}
+
 TEST_F(CoreAttemptsTest, AnotherWorkFolderIsToldApartAfterARestart) {
   Begin();
   Run();
   const job::AttemptId old = Attempt();
+  PassSilently();
   ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
   rig_.Restart();
   ASSERT_TRUE(rig_.Beat("a", {}, "2").ok());
@@ -367,6 +384,7 @@ TEST_F(CoreAttemptsTest, AnotherWorkFolderIsNotGivenWhatTheOldOneMayRun) {
   Begin();
   // Assigned, but nobody knows whether the old agent heard of it.
   const job::AttemptId old = Attempt();
+  PassSilently();
   ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "emptied").ok());
   EXPECT_TRUE(rig_.Desired("a")->attempts.empty());
   EXPECT_EQ(Attempt(), old);
@@ -376,6 +394,7 @@ TEST_F(CoreAttemptsTest, AnotherFolderOnAnotherBootMayBeAnotherMachine) {
   Begin();
   Run();
   const job::AttemptId old = Attempt();
+  PassSilently();
   ASSERT_TRUE(rig_.Register("a", 1, "2", "elsewhere", {}, "its own").ok());
   rig_.Pass(absl::Seconds(3));
   EXPECT_EQ(Attempt(), old);
@@ -392,7 +411,9 @@ TEST_F(CoreAttemptsTest, TheRightWorkFolderTakesAnOrphanBack) {
   Begin();
   Run();
   const job::AttemptId old = Attempt();
+  PassSilently();
   ASSERT_TRUE(rig_.Register("a", 1, "2", "boot", {}, "wrong").ok());
+  PassSilently();
   ASSERT_TRUE(
       rig_.Register("a", 1, "3", "boot", {Seen(old, AttemptState::kStopping)})
           .ok());

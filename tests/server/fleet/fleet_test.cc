@@ -135,6 +135,40 @@ TEST_F(FleetTest, ANewerAgentTakesTheNameOverAndTheOlderIsRefused) {
   EXPECT_TRUE(Renew("a", "new").ok());
 }
 
+TEST_F(FleetTest, ASecondAgentOnAnotherFolderGetsTheNameOnceTheFirstIsSilent) {
+  auto first = Record("a", "first");
+  first.work_dir = "one";
+  first.hostname = "host";
+  auto second = Record("a", "second");
+  second.work_dir = "two";
+  Register(first);
+  now_ += Seconds(9);
+  const auto refused = fleet_.Register(second, 1, now_);
+  EXPECT_EQ(refused.status().code(), Code::kAlreadyExists);
+  EXPECT_EQ(refused.status().message(),
+            "workers/a: this name is in use by an agent on another work "
+            "folder, on host 'host', give each worker a name of its own with "
+            "--name");
+  EXPECT_TRUE(Renew("a", "first").ok()) << "it goes on";
+  now_ += Seconds(9);
+  EXPECT_FALSE(fleet_.Register(second, 1, now_).ok());
+  now_ += Seconds(1);
+  EXPECT_TRUE(Register(second).new_incarnation);
+  EXPECT_EQ(Renew("a", "first").status().code(), Code::kAborted);
+}
+
+TEST_F(FleetTest, ARestoredWorkerKeepsItsNameUntilItIsSilent) {
+  auto first = Record("a", "first");
+  first.work_dir = "one";
+  auto second = Record("a", "second");
+  second.work_dir = "two";
+  fleet_.Restore(first, now_);
+  EXPECT_EQ(fleet_.Register(second, 1, now_).status().code(),
+            Code::kAlreadyExists);
+  now_ += Seconds(10);
+  EXPECT_TRUE(fleet_.Register(second, 1, now_).ok());
+}
+
 TEST_F(FleetTest, ANewBootIsTold) {
   Register(Record("a", "1", "boot"));
   EXPECT_TRUE(Register(Record("a", "2", "another")).new_boot);
