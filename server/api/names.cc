@@ -25,7 +25,9 @@ absl::StatusOr<job::JobId> ParseJobName(const std::string& name) {
     auto parsed = job::JobId::Parse({id.data(), id.size()});
     if (parsed.ok()) return parsed;
   }
-  return Bad("name", name, "jobs/{job}");
+  return Bad("name", name,
+             "jobs/{job} with the 26 characters of an id, as 'epochctl ps' "
+             "shows it,");
 }
 
 absl::StatusOr<job::WorkerId> ParseWorkerName(const std::string& name) {

@@ -172,14 +172,21 @@ class Planner {
     return Reason{
         job::JobReason::kUnsatisfiable,
         fmt::format(
-            "needs {} rank{}{} on {}, the present workers could hold {}{}",
+            "needs {} rank{}{} on {}{}, the present workers could hold {}{}",
             resources.replicas.min, resources.replicas.min == 1 ? "" : "s",
             resources.same_node == job::Placement::kRequired ? " on one worker"
                                                              : "",
-            job::Name(resources.device),
+            job::Name(resources.device), MemoryOf(resources),
             resources.same_node == job::Placement::kRequired ? able.most
                                                              : able.total,
             NotReady())};
+  }
+
+  static std::string MemoryOf(const job::Resources& resources) {
+    if (resources.memory_bytes == 0) return "";
+    constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+    return fmt::format(" with {:.4g} GiB of memory each",
+                       static_cast<double>(resources.memory_bytes) / kGibibyte);
   }
 
   // Says of a job that would fit but for quarantine what it waits for.

@@ -153,7 +153,8 @@ TEST(NamesTest, AreReadBackOrRefusedWithTheirForm) {
   for (const Case& c : {
            Case{ParseJobName("").status(), "name: bad name ''"},
            Case{ParseJobName(id.ToString()).status(), "jobs/{job}"},
-           Case{ParseJobName("jobs/x").status(), "'jobs/x'"},
+           Case{ParseJobName("jobs/x").status(),
+                "'jobs/x', jobs/{job} with the 26 characters of an id"},
            Case{ParseJobName("jobs/" + id.ToString() + "/").status(), "jobs/"},
            Case{ParseWorkerName("n1").status(), "workers/{worker}"},
            Case{ParseWorkerName("workers/N1").status(), "'workers/N1'"},

@@ -324,8 +324,11 @@ TEST(PlanTest, LabelsModelsAndMemoryLimitWhere) {
   spec.resources.node_labels = {{"zone", "x"}};
   spec.resources.memory_bytes = 2;
   EXPECT_THAT(cluster.Plan().assignments.at(0).ranks, SizeIs(2));
-  spec.resources.memory_bytes = 11;
+  spec.resources.memory_bytes = int64_t{3} << 29;
   EXPECT_EQ(cluster.Plan().waiting.at(0).reason, JobReason::kUnsatisfiable);
+  EXPECT_EQ(cluster.Plan().waiting[0].message,
+            "needs 1 rank on cpu with 1.5 GiB of memory each, the present "
+            "workers could hold 0");
 }
 
 TEST(PlanTest, AJobGoesOnlyWhereItsComponentsAre) {
