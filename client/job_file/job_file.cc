@@ -55,6 +55,16 @@ std::string DefaultName(const std::string& file) {
   return name.empty() ? "job" : name;
 }
 
+// job/ID/last, or as a job is called elsewhere, jobs/ID/last.
+bool IsOfJob(const std::string& text) {
+  if (text.starts_with("job/")) return true;
+  const size_t slash = text.find('/');
+  const size_t last = text.rfind('/');
+  return text.starts_with("jobs/") && slash + 1 < last &&
+         text.find('/', slash + 1) == last &&
+         (text.substr(last) == "/best" || text.substr(last) == "/last");
+}
+
 std::string Absolute(const std::string& path, const std::string& folder) {
   return (fs::path(folder) / path).lexically_normal().string();
 }
@@ -109,7 +119,7 @@ void CheckExperiment(Document& document, const LoadOptions& options,
     Json* checkpoint = FindField(experiment, key);
     if (checkpoint == nullptr || !checkpoint->is_string()) continue;
     const auto text = checkpoint->get<std::string>();
-    if (text.empty() || text.starts_with("job/") || text.starts_with("$") ||
+    if (text.empty() || IsOfJob(text) || text.starts_with("$") ||
         text == "auto" || text == "never") {
       continue;
     }
@@ -245,6 +255,10 @@ absl::StatusOr<JobFile> LoadJobFile(const std::string& path,
     const std::string text{std::istreambuf_iterator<char>(std::cin), {}};
     return ParseJobFile("<stdin>", text, fs::current_path(error).string(),
                         options);
+  }
+  if (fs::is_directory(path, error)) {
+    return absl::InvalidArgumentError(path +
+                                      ": is a folder, a job file is accepted");
   }
   // More than accepted, so that the reader says what is wrong.
   constexpr size_t kMostBytes = 64 * kMaxFileBytes;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -38,6 +39,32 @@ void Refuse(Document& document, const std::string& text, std::string message) {
       {{0, 0}, "", "--set " + text.substr(0, 80) + ": " + std::move(message)});
 }
 
+// The key of `container` that `name` may be a misspelling of.
+std::optional<std::string> NearestKey(const Json& container,
+                                      const std::string& name) {
+  std::vector<std::string> keys;
+  if (container.is_object()) {
+    for (const auto& item : container.items()) keys.push_back(item.key());
+  }
+  return catalogue::Nearest(name, keys);
+}
+
+// Why nothing in `container`, which stands at `field`, has this name.
+std::string IsAbsent(const std::string& name, const Json& container,
+                     const std::string& field) {
+  std::string text =
+      "there is no '" + name + "' in " + (field.empty() ? "the file" : field);
+  if (container.is_array()) {
+    const size_t size = container.size();
+    text += ", which has " + std::to_string(size) +
+            (size == 1 ? " element" : " elements");
+    if (size > 0) text += ": 0 to " + std::to_string(size - 1) + " name one";
+    return text + ", " + std::to_string(size) + " with a value adds one";
+  }
+  const auto nearest = NearestKey(container, name);
+  return nearest ? text + ", did you mean '" + *nearest + "'?" : text;
+}
+
 }  // namespace
 
 void ApplyOverride(Document& document, const std::string& text) {
@@ -62,10 +89,16 @@ void ApplyOverride(Document& document, const std::string& text) {
   Json* value = &document.value;
   std::string field;
   for (const std::string& part : parts) {
-    // What is not there need not be taken away, nor its surroundings made.
+    // What is not there need not be taken away, nor its surroundings made; but
+    // a misspelt name means something that is there.
     const bool is_absent =
         value->is_null() || (value->is_object() && !value->contains(part));
-    if (given.value.is_null() && is_absent) return;
+    if (given.value.is_null() && is_absent) {
+      if (NearestKey(*value, part)) {
+        Refuse(document, text, IsAbsent(part, *value, field));
+      }
+      return;
+    }
     if (value->is_null()) *value = Json::object();
     if (value->is_object()) {
       field = catalogue::AppendKey(field, part);
@@ -77,10 +110,9 @@ void ApplyOverride(Document& document, const std::string& text) {
         std::from_chars(part.data(), part.data() + part.size(), index);
     // The index behind the last adds an element.
     if (!value->is_array() || error != std::errc() ||
-        end != part.data() + part.size() || index > value->size()) {
-      Refuse(document, text,
-             "there is no '" + part + "' in " +
-                 (field.empty() ? "the file" : field));
+        end != part.data() + part.size() || index > value->size() ||
+        (index == value->size() && given.value.is_null())) {
+      Refuse(document, text, IsAbsent(part, *value, field));
       return;
     }
     if (index == value->size()) value->push_back(nullptr);

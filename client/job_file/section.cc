@@ -100,6 +100,21 @@ std::optional<double> Section::Duration(const std::string& key) {
   return std::nullopt;
 }
 
+std::optional<catalogue::Every> Section::Every(const std::string& key) {
+  const Json* value = Take(key);
+  if (value == nullptr) return std::nullopt;
+  if (value->is_string()) {
+    if (auto every =
+            catalogue::ParseEvery(value->get_ref<const std::string&>())) {
+      return every;
+    }
+  }
+  Report(key,
+         "expected '1 epoch', '100 steps' or a duration such as 10m, got " +
+             Quoted(*value));
+  return std::nullopt;
+}
+
 std::optional<int64_t> Section::Bytes(const std::string& key) {
   const Json* value = Take(key);
   if (value == nullptr) return std::nullopt;

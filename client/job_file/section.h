@@ -38,6 +38,7 @@ class Section {
                                  int64_t max);
   // Seconds.
   std::optional<double> Duration(const std::string& key);
+  std::optional<catalogue::Every> Every(const std::string& key);
   std::optional<int64_t> Bytes(const std::string& key);
   std::vector<std::string> Texts(const std::string& key);
   std::map<std::string, std::string> TextMap(const std::string& key);

@@ -152,14 +152,8 @@ void ReadRestart(Document& document, v1::RestartPolicy& out) {
 
 void ReadCheckpoints(Document& document, v1::CheckpointPolicy& out) {
   Section checkpoints(document, "checkpoints");
-  if (const auto text = checkpoints.Text("every")) {
-    const auto every = catalogue::ParseEvery(*text);
-    if (!every) {
-      checkpoints.Report("every",
-                         "expected '1 epoch', '100 steps' or a duration such "
-                         "as 10m, got " +
-                             Quoted(*text));
-    } else if (every->epochs) {
+  if (const auto every = checkpoints.Every("every")) {
+    if (every->epochs) {
       out.mutable_every()->set_epochs(*every->epochs);
     } else if (every->steps) {
       out.mutable_every()->set_steps(*every->steps);

@@ -72,6 +72,8 @@ class ConfigTest(unittest.TestCase):
             self.assertIn(f'{over}:3:13: experiment.monitor.metric: no loss, ',
                           result.stderr)
             self.assertIn("did you mean 'val/accuracy'?", result.stderr)
+            self.assertIn("there is no 'trian' in experiment.data, did you "
+                          "mean 'train'?", result.stderr)
             self.assertIn('--set: experiment.optimizer.params.lr: expected a '
                           'number, got "fast"', result.stderr)
 

@@ -193,6 +193,9 @@ TEST_F(JobFileTest, RefusesEachFaultAtItsPlace) {
       {"checkpoints: {every: epoch}",
        "job.yaml:1:15: checkpoints.every: expected '1 epoch', '100 steps' or a "
        "duration such as 10m, got \"epoch\""},
+      {"checkpoints: {every: 1}",
+       "job.yaml:1:15: checkpoints.every: expected '1 epoch', '100 steps' or a "
+       "duration such as 10m, got 1"},
       {"checkpoints: {keep_last: 0}",
        "job.yaml:1:15: checkpoints.keep_last: expected an integer from 1 to "
        "1000, got 0"},
@@ -312,6 +315,15 @@ TEST_F(JobFileTest, TakesACheckpointsFolderFromTheJobFilesFolder) {
                 .spec.experiment_json()
                 .find("\"load_from\":\"job/a1/best\""),
             std::string::npos);
+  EXPECT_NE(Parse(kExperiment + load + "jobs/a1/last\n")
+                .spec.experiment_json()
+                .find("\"load_from\":\"jobs/a1/last\""),
+            std::string::npos);
+  EXPECT_NE(Parse(kExperiment + load + "jobs/last\n")
+                .spec.experiment_json()
+                .find("\"load_from\":\"/folder/jobs/last\""),
+            std::string::npos)
+      << "a folder that is called so";
 }
 
 TEST_F(JobFileTest, CarriesFilesByContent) {
@@ -357,6 +369,10 @@ TEST_F(JobFileTest, PutsFindingsOfAServerAtTheirLine) {
 TEST_F(JobFileTest, TellsWhyAFileCannotBeRead) {
   const auto file = LoadJobFile("/nowhere/job.yaml", {});
   EXPECT_EQ(file.status().code(), absl::StatusCode::kNotFound);
+  const auto folder = LoadJobFile("/", {});
+  EXPECT_EQ(folder.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(folder.status().message(),
+            "/: is a folder, a job file is accepted");
 }
 
 }  // namespace

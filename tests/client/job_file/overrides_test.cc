@@ -68,7 +68,6 @@ TEST(Overrides, TakeAwayWhatIsSetToNull) {
   const Json hooks = After("hooks.0=null")["experiment"]["hooks"];
   ASSERT_THAT(hooks, SizeIs(1));
   EXPECT_EQ(hooks[0]["type"], "EarlyStopping");
-  EXPECT_THAT(After("hooks.2=null")["experiment"]["hooks"], SizeIs(2));
 }
 
 TEST(Overrides, TakeNothingAwayWhereNothingIs) {
@@ -83,6 +82,32 @@ TEST(Overrides, TakeNothingAwayWhereNothingIs) {
   ApplyOverride(empty, "seed=null");
   EXPECT_THAT(empty.problems, IsEmpty());
   EXPECT_TRUE(empty.value.is_null());
+}
+
+TEST(Overrides, RefuseToTakeAwayWhatIsMisspelt) {
+  struct Case {
+    const char* text;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{"sed=null",
+                "there is no 'sed' in experiment, did you mean 'seed'?"},
+           Case{"hokks.0=null",
+                "there is no 'hokks' in experiment, did you mean 'hooks'?"},
+           Case{"hooks.0.max_nrm=~",
+                "there is no 'max_nrm' in experiment.hooks[0], did you mean "
+                "'max_norm'?"},
+           Case{"hooks.2=null",
+                "there is no '2' in experiment.hooks, which has 2 elements: 0 "
+                "to 1 name one, 2 with a value adds one"},
+       }) {
+    Document document = ReadDocument(kFile);
+    const Json before = document.value;
+    ApplyOverride(document, c.text);
+    ASSERT_THAT(document.problems, SizeIs(1)) << c.text;
+    EXPECT_THAT(document.problems[0].message, HasSubstr(c.message));
+    EXPECT_EQ(document.value, before) << c.text;
+  }
 }
 
 TEST(Overrides, BuildWhatIsMissingOnTheWay) {
@@ -129,7 +154,9 @@ TEST(Overrides, RefuseWhatCannotBe) {
   for (const Case& c : {
            Case{"seed", "expected FIELD=VALUE"},
            Case{"=1", "expected FIELD=VALUE"},
-           Case{"hooks.3=1", "there is no '3' in experiment.hooks"},
+           Case{"hooks.3=1",
+                "there is no '3' in experiment.hooks, which has 2 elements: 0 "
+                "to 1 name one, 2 with a value adds one"},
            Case{"hooks.-1=1", "there is no '-1' in experiment.hooks"},
            Case{"hooks.x=1", "there is no 'x' in experiment.hooks"},
            Case{"hooks.0.type.x=1",
