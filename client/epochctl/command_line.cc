@@ -99,6 +99,15 @@ class Tree {
     return nullptr;
   }
 
+  // The word that stands where a command should; empty: there is none.
+  std::string UnknownCommand() const {
+    if (Chosen() != nullptr) return "";
+    for (const std::string& word : app_.remaining(true)) {
+      if (!word.starts_with("-")) return word;
+    }
+    return "";
+  }
+
   // Words that may stand where `arguments` went wrong.
   std::string Suggestion(const std::vector<std::string>& arguments) const {
     const CLI::App* at = &app_;
@@ -264,8 +273,12 @@ int RunCommandLine(const std::vector<std::string>& arguments,
     return kOk;
   } catch (const CLI::ParseError& error) {
     const std::string suggestion = tree.Suggestion(arguments);
+    const std::string unknown = tree.UnknownCommand();
     context.err << context.err_style.Paint("error:", terminal::Color::kRed)
-                << " " << Safe(error.what())
+                << " "
+                << (unknown.empty()
+                        ? Safe(error.what())
+                        : "there is no command '" + Safe(unknown) + "'")
                 << (suggestion.empty() ? "" : ", " + Safe(suggestion)) << "\n"
                 << "run 'epochctl --help' or 'epochctl COMMAND --help'\n";
     return kUsage;

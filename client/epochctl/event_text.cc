@@ -12,7 +12,7 @@ namespace epochd::epochctl {
 namespace {
 
 std::string WithMessage(std::string text, const std::string& message) {
-  if (!message.empty()) text += ": " + Safe(message);
+  if (!message.empty()) text += ": " + OneLine(message);
   return text;
 }
 
@@ -153,7 +153,7 @@ std::string EventText(const v1::Event& event) {
                          event.training_ended().message());
     case v1::Event::kNotice:
       return "rank " + std::to_string(event.notice().rank()) + ": " +
-             Safe(event.notice().text());
+             OneLine(event.notice().text());
     case v1::Event::kProgress:
     case v1::Event::BODY_NOT_SET:
       break;

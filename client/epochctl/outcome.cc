@@ -51,7 +51,7 @@ std::string OutcomeText(const v1::Job& job, const History& history) {
   if (job.state() != v1::JOB_STATE_SUCCEEDED) {
     text += Id(job.name()) + " " + Word(job.state()) + " (" +
             Word(job.reason()) + ")";
-    if (!job.message().empty()) text += ": " + Safe(job.message());
+    if (!job.message().empty()) text += ": " + OneLine(job.message());
     return text + "\n";
   }
   v1::BestMetric best = job.best();

@@ -41,7 +41,7 @@ void ProgressView::Add(const v1::Event& event) {
       return;
     }
     case v1::Event::kNotice: {
-      told_.push_back(event.notice().text());
+      told_.push_back(OneLine(event.notice().text()));
       const auto severity = event.notice().severity();
       const Color color = severity == v1::Notice::SEVERITY_ERROR ? Color::kRed
                           : severity == v1::Notice::SEVERITY_WARNING
@@ -74,24 +74,35 @@ void ProgressView::Add(const v1::Event& event) {
         line_.Print(MetricsText(event.metrics().metrics()));
       }
       return;
-    case v1::Event::kTrainingEnded:
-      told_.push_back(event.training_ended().message());
-      line_.Print(EventText(event));
+    case v1::Event::kTrainingEnded: {
+      v1::Event news = event;
+      if (event.training_ended().outcome() ==
+          v1::TrainingEnded::OUTCOME_FAILED) {
+        LeaveOutIfTold(*news.mutable_training_ended()->mutable_message());
+      }
+      line_.Print(EventText(news));
       return;
+    }
     default:
       return;
   }
 }
 
 void ProgressView::LeaveOutIfTold(std::string& message) {
+  // An agent cuts long texts before it passes them on.
+  constexpr size_t kEnough = 200;
+  const std::string line = OneLine(message);
   const bool is_told =
       std::any_of(told_.begin(), told_.end(), [&](const std::string& told) {
-        return !told.empty() && message.ends_with(told);
+        if (told.size() > kEnough) {
+          return line.find(told.substr(0, kEnough)) != std::string::npos;
+        }
+        return !told.empty() && line.ends_with(told);
       });
   if (is_told) {
     message.clear();
   } else {
-    told_.push_back(message);
+    told_.push_back(line);
   }
 }
 

@@ -3,6 +3,7 @@
 // Follows a job to its end, as watch, submit --watch, wait and run do.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -20,6 +21,9 @@ struct WatchJobOptions {
   // Only the state that it ends in.
   bool silent = false;
   std::stop_token stop;
+  // Asked from time to time, on another thread, with the job while it waits for
+  // a place and null otherwise; an error ends the following with it.
+  std::function<absl::Status(const v1::Job* waiting)> check;
 };
 
 // Asks once whether there is such a job, so that a coordinator that never
@@ -29,8 +33,9 @@ std::optional<int> FailUnlessThere(const Context& context,
                                    client::Client& client,
                                    const std::string& job);
 
-// Shows events on `context.err` until the job is terminal; CANCELLED when
-// stopped. With -o json the events go to `context.out`, one a line.
+// Shows events on `context.err` until the job is terminal, and why it waits for
+// a place, which is no event; CANCELLED when stopped. With -o json the events
+// go to `context.out`, one a line.
 absl::StatusOr<v1::JobState> FollowJob(const Context& context,
                                        client::Client& client,
                                        const std::string& job,

@@ -37,6 +37,18 @@ std::string Safe(const std::string& text) {
   return program::EscapeControls(text);
 }
 
+std::string OneLine(const std::string& text) {
+  std::string line;
+  for (const char c : text.substr(0, text.find_last_not_of('\n') + 1)) {
+    if (c == '\n') {
+      line += "; ";
+    } else {
+      line += c;
+    }
+  }
+  return Safe(line);
+}
+
 std::string Word(v1::JobState state) {
   return WithoutPrefix(v1::JobState_Name(state), "JOB_STATE_", state);
 }

@@ -17,6 +17,8 @@ namespace epochd::epochctl {
 
 // Text from others: no control characters.
 std::string Safe(const std::string& text);
+// The same of a text of several lines, such as one problem each.
+std::string OneLine(const std::string& text);
 
 // "RUNNING", "no_free_devices", "ready".
 std::string Word(v1::JobState state);

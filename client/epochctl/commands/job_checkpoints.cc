@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 
 #include "client/epochctl/command.h"
@@ -31,11 +32,18 @@ int Run(Context& context, const Flags& flags) {
   }
   terminal::Table table({"EPOCH", "STEP", "BEST", "SIZE", "AGE", "PATH"});
   const absl::Time now = context.now();
+  // Each was the best when it was saved; the newest of them still is.
+  const auto best =
+      std::find_if(checkpoints->begin(), checkpoints->end(),
+                   [](const v1::Checkpoint& checkpoint) {
+                     return checkpoint.best() && !checkpoint.removed();
+                   });
   for (const v1::Checkpoint& checkpoint : *checkpoints) {
+    const bool is_best = best != checkpoints->end() && &checkpoint == &*best;
     table.Add(
         {{std::to_string(checkpoint.epoch())},
          {std::to_string(checkpoint.step())},
-         {checkpoint.best() ? "best" : "-", terminal::Color::kGreen},
+         {is_best ? "best" : "-", terminal::Color::kGreen},
          {terminal::HumanBytes(checkpoint.size_bytes())},
          {Age(checkpoint.create_time(), checkpoint.has_create_time(), now)},
          {Safe(checkpoint.path()) +

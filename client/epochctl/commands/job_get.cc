@@ -36,7 +36,7 @@ void Print(const Context& context, const v1::Job& job) {
   const absl::Time now = context.now();
   const terminal::Cell state = StateCell(job.state());
   std::string reason = Word(job.reason());
-  if (!job.message().empty()) reason += ": " + Safe(job.message());
+  if (!job.message().empty()) reason += ": " + OneLine(job.message());
   Line(out, "name", Safe(job.name()));
   Line(out, "called", Safe(job.spec().display_name()));
   Line(out, "project", Safe(job.spec().project()));
@@ -67,7 +67,7 @@ void Print(const Context& context, const v1::Job& job) {
       text += " (" + Word(attempt.reason()) + ")";
     }
     text += Where(attempt);
-    if (!attempt.message().empty()) text += ": " + Safe(attempt.message());
+    if (!attempt.message().empty()) text += ": " + OneLine(attempt.message());
     const size_t slash = attempt.name().rfind('/');
     Line(out, "attempt " + Safe(attempt.name().substr(slash + 1)), text);
   }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <memory>
 
 #include "client/epochctl/command.h"
@@ -19,13 +20,33 @@ struct Flags {
   bool follow = false;
 };
 
+// A trainer tells it as an event, which is in no log.
+void SayWhyItFailed(const Context& context, client::Client& client,
+                    const std::string& name) {
+  const auto job = client.GetJob(name);
+  if (!job.ok() || job->message().empty() || context.quiet) return;
+  context.err << Id(name) << " " << Word(job->state()) << " ("
+              << Word(job->reason()) << "): " << OneLine(job->message())
+              << "\n";
+}
+
 int Run(Context& context, const Flags& flags) {
   const Interrupt interrupt;
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
   const std::string job = JobName(flags.job);
-  if (const auto code = FailUnlessThere(context, **client, job)) {
-    return *code == kJobNotFound && !flags.follow ? kNotFound : *code;
+  const auto known = (*client)->GetJob(job);
+  if (!known.ok()) {
+    const int code = context.Fail(known.status());
+    return code == kNotFound && flags.follow ? kJobNotFound : code;
+  }
+  const int num_ranks = std::max(known->spec().resources().replicas().max(), 1);
+  if (flags.rank < 0 || flags.rank >= num_ranks) {
+    context.Fail(absl::InvalidArgumentError(
+        "--rank: the job has no rank " + std::to_string(flags.rank) + ", " +
+        (num_ranks == 1 ? "only 0" : "0 to " + std::to_string(num_ranks - 1)) +
+        " is accepted"));
+    return kUsage;
   }
   client::LogOptions options;
   options.rank = flags.rank;
@@ -55,7 +76,10 @@ int Run(Context& context, const Flags& flags) {
         return context.out.good();
       });
   context.out << filter.Finish() << std::flush;
-  if (state.ok()) return flags.follow ? OutcomeCode(*state) : kOk;
+  if (state.ok()) {
+    if (*state == v1::JOB_STATE_FAILED) SayWhyItFailed(context, **client, job);
+    return flags.follow ? OutcomeCode(*state) : kOk;
+  }
   if (interrupt.signal() != 0) {
     context.err << "\ndetached; the job goes on: epochctl logs -f "
                 << Id(flags.job) << "\n";

@@ -78,6 +78,16 @@ void Cancel(const Context& context, client::Client& client,
       .IgnoreError();
 }
 
+// No other worker will come: what does not fit the one there is never runs.
+absl::Status CheckFits(const v1::Job& waiting) {
+  if (waiting.reason() != v1::JOB_REASON_UNSATISFIABLE &&
+      waiting.reason() != v1::JOB_REASON_COMPONENTS_MISSING) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError("this machine cannot run the job: " +
+                                       waiting.message());
+}
+
 // Everything between the start of the programs and their end.
 int RunJob(Context& context, const Flags& flags, client::JobFile& file,
            LocalCluster& cluster, const Interrupt& interrupt) {
@@ -104,17 +114,21 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
   watch.stop = interrupt.token();
   watch.silent =
       context.format == Format::kJson || context.format == Format::kYaml;
+  absl::Status trouble;
+  watch.check = [&](const v1::Job* waiting) {
+    trouble = cluster.Check();
+    if (trouble.ok() && waiting != nullptr) trouble = CheckFits(*waiting);
+    return trouble;
+  };
   const auto state = FollowJob(context, client, job.name(), watch, history);
   if (!state.ok()) {
     if (interrupt.signal() != 0) {
       Cancel(context, client, job.name(), 0);
       return interrupt.ExitCode();
     }
-    if (const absl::Status check = cluster.Check(); !check.ok()) {
-      context.Fail(check);
-      return kFailed;
-    }
-    return context.Fail(state.status());
+    if (trouble.ok()) trouble = cluster.Check();
+    const int code = context.Fail(trouble.ok() ? state.status() : trouble);
+    return trouble.ok() ? code : kFailed;
   }
   const auto last = client.GetJob(job.name());
   if (!last.ok()) return context.Fail(last.status());

@@ -9,6 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <chrono>
+#include <condition_variable>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -32,14 +34,20 @@ class FakeJobs : public v1::JobService::Service {
     std::vector<v1::Event> events;
     std::vector<v1::LogChunk> chunks;
     grpc::Status status;
+    // Waits before the last event is sent, until so many answers of GetJob were
+    // given or the client has gone.
+    size_t until_gets = 0;
   };
 
-  grpc::Status WatchEvents(grpc::ServerContext*,
+  grpc::Status WatchEvents(grpc::ServerContext* context,
                            const v1::WatchEventsRequest* request,
                            grpc::ServerWriter<v1::Event>* writer) override {
     afters.push_back(request->after());
     const Round& round = Next();
-    for (const v1::Event& event : round.events) writer->Write(event);
+    for (const v1::Event& event : round.events) {
+      if (&event == &round.events.back()) AwaitGets(round.until_gets, *context);
+      writer->Write(event);
+    }
     return round.status;
   }
 
@@ -59,6 +67,10 @@ class FakeJobs : public v1::JobService::Service {
       return {grpc::StatusCode::NOT_FOUND, "no job " + request->name()};
     }
     *response = job;
+    const std::lock_guard lock(gets_mutex_);
+    if (num_gets_ < answers.size()) *response = answers[num_gets_];
+    ++num_gets_;
+    got_.notify_all();
     return grpc::Status::OK;
   }
 
@@ -153,6 +165,8 @@ class FakeJobs : public v1::JobService::Service {
   std::vector<int64_t> afters;
   std::vector<v1::ReadLogsRequest> log_requests;
   v1::Job job;
+  // What the first calls of GetJob get in its place.
+  std::vector<v1::Job> answers;
   v1::SubmitJobRequest submitted;
   grpc::Status submit_status;
   // The first that many submits are answered with this instead.
@@ -177,7 +191,19 @@ class FakeJobs : public v1::JobService::Service {
     const size_t round = std::min(num_rounds_++, rounds.size() - 1);
     return rounds[round];
   }
+  void AwaitGets(size_t number, const grpc::ServerContext& context) {
+    // Nobody tells that the client has gone.
+    const std::chrono::milliseconds look(10);
+    std::unique_lock lock(gets_mutex_);
+    while (num_gets_ < number && !context.IsCancelled()) {
+      got_.wait_for(lock, look);
+    }
+  }
+
   size_t num_rounds_ = 0;
+  std::mutex gets_mutex_;
+  std::condition_variable got_;
+  size_t num_gets_ = 0;
 };
 
 class FakeWorkers : public v1::WorkerService::Service {

@@ -39,7 +39,9 @@ TEST_F(CommandLineTest, ExplainsWhatMakesNoSense) {
   const std::vector<Case> cases = {
       {{}, "subcommand is required"},
       {{"jbo", "list"}, "did you mean 'job'?"},
-      {{"job", "lst"}, "did you mean 'list'?"},
+      {{"job", "lst"}, "there is no command 'lst', did you mean 'list'?"},
+      {{"describe", "a"}, "there is no command 'describe'\n"},
+      {{"-o", "json", "resume"}, "there is no command 'resume'\n"},
       {{"submti", "x"}, "did you mean 'submit'?"},
       {{"job", "get"}, "job is required"},
       {{"ps", "-o", "xml"}, "xml"},

@@ -26,7 +26,7 @@ TEST(EventText, SaysEachKindInOneLine) {
            Case{
                "job_state {state: JOB_STATE_FAILED reason: JOB_REASON_TRAINING "
                "message: 'no\\nmore'}",
-               "job_state", "FAILED (training): no\\nmore"},
+               "job_state", "FAILED (training): no; more"},
            Case{"attempt: 2 attempt_state {state: ATTEMPT_STATE_ASSIGNED "
                 "ranks {worker: 'workers/b'} ranks {worker: 'workers/a'} "
                 "ranks {worker: 'workers/a'}}",

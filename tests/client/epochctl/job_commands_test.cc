@@ -143,6 +143,21 @@ TEST_F(JobCommandsTest, RepeatsARequestByItsId) {
   EXPECT_EQ(server_.jobs.request_ids.size(), 3u);
 }
 
+TEST_F(JobCommandsTest, MarksTheCheckpointThatIsTheBestNow) {
+  v1::Checkpoint checkpoint;
+  for (const int epoch : {4, 3, 2, 1}) {
+    checkpoint.set_epoch(epoch);
+    checkpoint.set_path("/s/" + std::to_string(epoch));
+    checkpoint.set_best(epoch != 4);
+    checkpoint.set_removed(epoch == 3);
+    server_.jobs.checkpoints.push_back(checkpoint);
+  }
+  EXPECT_EQ(Run({"job", "checkpoints", "a1", "--all"}), kOk) << err();
+  EXPECT_THAT(out(), testing::ContainsRegex("\n2 +0 +best"));
+  EXPECT_THAT(out(), testing::ContainsRegex("\n[134] +0 +- .*\n[134] +0 +- "
+                                            "(.*\n)*[134] +0 +- "));
+}
+
 TEST_F(JobCommandsTest, ListsCheckpointsNewestFirst) {
   v1::Checkpoint checkpoint;
   checkpoint.set_path("/s/b\x1b");

@@ -85,7 +85,7 @@ TEST(Outcome, SaysWhyAJobDidNotSucceed) {
   job.set_message("loss is nan\nat step 3");
   job.mutable_best()->set_name("val/accuracy");
   EXPECT_EQ(OutcomeText(job, History()),
-            "a1 FAILED (training_failed): loss is nan\\nat step 3\n");
+            "a1 FAILED (training_failed): loss is nan; at step 3\n");
 }
 
 }  // namespace

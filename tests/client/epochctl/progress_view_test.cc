@@ -72,6 +72,41 @@ TEST_F(ProgressViewTest, WritesALinePerEpochWhereThereIsNoTerminal) {
   EXPECT_EQ(Show(false), std::string(kState) + kBegan + kEpoch + kNotice);
 }
 
+TEST(ProgressViewFailure, IsToldOnceAndWhole) {
+  for (const size_t length : {10, 3000}) {
+    std::ostringstream out;
+    ProgressView view(out, terminal::Style(), [] { return absl::UnixEpoch(); });
+    const std::string first(length, 'x');
+    v1::Event event;
+    event.mutable_notice()->set_severity(v1::Notice::SEVERITY_ERROR);
+    event.mutable_notice()->set_text(first + "\ntwo");
+    view.Add(event);
+    v1::TrainingEnded& ended = *event.mutable_training_ended();
+    ended.set_outcome(v1::TrainingEnded::OUTCOME_FAILED);
+    ended.set_message(first + "\ntwo");
+    view.Add(event);
+    v1::AttemptStateChanged& attempt = *event.mutable_attempt_state();
+    attempt.set_state(v1::ATTEMPT_STATE_ENDED);
+    attempt.set_reason(v1::ATTEMPT_REASON_BAD_SPEC);
+    const std::string words = "rank 0 on a: exit code 78: " + first + "; two";
+    // As the agent passes it on.
+    const std::string passed =
+        length > 500 ? words.substr(0, 500) + " ..." : words;
+    attempt.set_message(passed);
+    event.set_attempt(1);
+    view.Add(event);
+    event.mutable_job_state()->set_state(v1::JOB_STATE_FAILED);
+    event.mutable_job_state()->set_reason(v1::JOB_REASON_BAD_SPEC);
+    event.mutable_job_state()->set_message(passed);
+    view.Add(event);
+    EXPECT_EQ(out.str(), "rank 0: " + first +
+                             "; two\n"
+                             "training failed\n"
+                             "attempt 1 ended (bad_spec)\n"
+                             "FAILED (bad_spec)\n");
+  }
+}
+
 TEST(ProgressViewTask, ShowsWhatATestMeasured) {
   std::ostringstream out;
   ProgressView view(out, terminal::Style(), [] { return absl::UnixEpoch(); });

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <limits>
 #include <string>
 
 #include "client/epochctl/exit_code.h"
@@ -55,6 +56,13 @@ class RunTest : public CoordinatorTest {
                   true);
     // The cluster's own is used.
     environment_["EPOCHD_SERVER"] = "127.0.0.1:1";
+  }
+
+  void WaitsForEver() {
+    server_.jobs.rounds = {{{client::Ended(1, v1::JOB_STATE_SUCCEEDED)},
+                            {},
+                            {},
+                            std::numeric_limits<size_t>::max()}};
   }
 
   std::string file_;
@@ -130,6 +138,31 @@ TEST_F(RunTest, PutsTheCoordinatorsFindingsAtTheirLines) {
   server_.jobs.submit_status = {grpc::StatusCode::RESOURCE_EXHAUSTED, "full"};
   EXPECT_EQ(Run({"run", file_, "--folder", run_}), kFailed);
   EXPECT_EQ(err(), "error: full\n");
+}
+
+TEST_F(RunTest, EndsWithAJobThatThisMachineCannotRun) {
+  WaitsForEver();
+  server_.jobs.job.set_state(v1::JOB_STATE_QUEUED);
+  for (const v1::JobReason reason :
+       {v1::JOB_REASON_UNSATISFIABLE, v1::JOB_REASON_COMPONENTS_MISSING}) {
+    server_.jobs.job.set_reason(reason);
+    server_.jobs.job.set_message("needs 1 rank on gpu");
+    EXPECT_EQ(Run({"run", file_, "--folder", run_}), kFailed);
+    EXPECT_THAT(err(),
+                HasSubstr("error: this machine cannot run the job: needs "
+                          "1 rank on gpu\n"));
+  }
+}
+
+TEST_F(RunTest, EndsWhenItsWorkerDied) {
+  folder_.Write("epochd-worker",
+                "#!/bin/sh\necho '--plugins: no nope.so' >&2\nexit 2\n", true);
+  server_.jobs.job.set_state(v1::JOB_STATE_QUEUED);
+  server_.jobs.job.set_reason(v1::JOB_REASON_NO_WORKERS);
+  WaitsForEver();
+  EXPECT_EQ(Run({"run", file_, "--folder", run_}), kFailed);
+  EXPECT_THAT(err(), HasSubstr("epochd-worker ended (exit code 2)"));
+  EXPECT_THAT(err(), HasSubstr("--plugins: no nope.so\n"));
 }
 
 TEST_F(RunTest, SaysThatAProgramIsMissingOrDied) {

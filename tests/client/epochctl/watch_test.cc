@@ -79,6 +79,27 @@ TEST_F(WatchTest, FollowsALogOverABreakWithoutDoubles) {
   EXPECT_TRUE(server_.jobs.log_requests[0].follow());
 }
 
+TEST_F(WatchTest, LogsOfAFailedJobSayWhyItFailed) {
+  EndsWith(v1::JOB_STATE_FAILED);
+  server_.jobs.rounds[0].chunks = {client::LastChunk(v1::JOB_STATE_FAILED)};
+  server_.jobs.job.set_message("one\ntwo");
+  EXPECT_EQ(Run({"logs", "a1"}), kOk);
+  EXPECT_EQ(out(), "");
+  EXPECT_EQ(err(), "a1 FAILED (training): one; two\n");
+  EXPECT_EQ(Run({"logs", "a1", "-q"}), kOk);
+  EXPECT_EQ(err(), "");
+}
+
+TEST_F(WatchTest, LogsOfARankThatIsNotThereAreRefused) {
+  EndsWith(v1::JOB_STATE_SUCCEEDED);
+  EXPECT_EQ(Run({"logs", "a1", "--rank", "1"}), kOk) << err();
+  for (const char* rank : {"2", "-1"}) {
+    EXPECT_EQ(Run({"logs", "a1", "--rank", rank}), kUsage);
+    EXPECT_THAT(err(), HasSubstr(std::string("--rank: the job has no rank ") +
+                                 rank + ", 0 to 1 is accepted"));
+  }
+}
+
 TEST_F(WatchTest, KeepsALogsBytesUnlessATerminalWouldObeyThem) {
   server_.jobs.rounds = {{{},
                           {client::Chunk(1, 0, "a\x1b[2Jb\n"),
@@ -109,6 +130,30 @@ TEST_F(WatchTest, ATerminalShowsWhyAJobFailedOnce) {
   server_.jobs.job.set_last_sequence(1);
   EXPECT_EQ(Run({"watch", "a1", "--after", "1"}), kJobFailed);
   EXPECT_THAT(out(), HasSubstr("the loss is nan"));
+}
+
+TEST_F(WatchTest, SaysWhyAJobWaitsAndAgainWhenThatChanges) {
+  v1::Event queued;
+  queued.set_sequence(1);
+  queued.mutable_job_state()->set_state(v1::JOB_STATE_QUEUED);
+  queued.mutable_job_state()->set_reason(v1::JOB_REASON_SUBMITTED);
+  server_.jobs.rounds = {
+      {{queued, client::Ended(2, v1::JOB_STATE_CANCELLED)}, {}, {}, 8}};
+  v1::Job waiting = server_.jobs.job;
+  waiting.set_state(v1::JOB_STATE_QUEUED);
+  waiting.set_reason(v1::JOB_REASON_NO_WORKERS);
+  waiting.set_message("no worker is connected");
+  server_.jobs.answers.assign(4, waiting);
+  waiting.set_reason(v1::JOB_REASON_UNSATISFIABLE);
+  waiting.set_message("needs 1 rank on gpu");
+  server_.jobs.answers.insert(server_.jobs.answers.end(), 4, waiting);
+  server_.jobs.job.set_state(v1::JOB_STATE_CANCELLED);
+  EXPECT_EQ(Run({"watch", "a1"}), kJobCancelled);
+  EXPECT_EQ(err(),
+            "QUEUED (submitted)\n"
+            "waiting (no_workers: no worker is connected)\n"
+            "waiting (unsatisfiable: needs 1 rank on gpu)\n"
+            "CANCELLED (unspecified)\n");
 }
 
 TEST_F(WatchTest, PutsWhereResultsAreOnStandardOutput) {
