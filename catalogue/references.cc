@@ -23,8 +23,8 @@ bool IsNamedObject(const Json& value) {
   const auto is_one = [](const Json& each) {
     return ReadForm(each).has_value() || RefName(each).has_value();
   };
-  return is_one(value) || (value.is_array() && !value.empty() &&
-                           std::all_of(value.begin(), value.end(), is_one));
+  return is_one(value) ||
+         (value.is_array() && std::all_of(value.begin(), value.end(), is_one));
 }
 
 void References::Check(const std::string& name, const std::string& kind,
@@ -32,7 +32,7 @@ void References::Check(const std::string& name, const std::string& kind,
                        Findings& findings) {
   std::vector<std::string> known;
   for (const auto& [key, value] : experiment_.items()) {
-    if (IsNamedObject(value)) known.push_back(key);
+    if (IsNamedObject(value) && !value.empty()) known.push_back(key);
   }
   if (std::find(known.begin(), known.end(), name) == known.end()) {
     findings.Report(field, "${ref:" + name +

@@ -19,7 +19,7 @@ namespace epochd::catalogue {
 std::optional<std::string> RefName(const Json& value);
 
 // Tells whether a key of the experiment with this value is a named object: a
-// component, a reference, or a list of these.
+// component, a reference, or a list of these, which may be empty.
 bool IsNamedObject(const Json& value);
 
 class References {

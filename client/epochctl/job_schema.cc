@@ -245,7 +245,7 @@ class Writer {
       if (kind != "experiment" && kind != "section") kinds.push_back(Ref(kind));
     }
     Json one = AnyOf(std::move(kinds));
-    return AnyOf({one, {{"type", "array"}, {"items", one}, {"minItems", 1}}});
+    return AnyOf({one, {{"type", "array"}, {"items", one}}});
   }
 
   Json Experiment(const Component& experiment) {

@@ -242,6 +242,17 @@ TEST(Validate, BindsReferencesToNamedObjects) {
               IsEmpty());
 }
 
+TEST(Validate, AnEmptyListIsANamedObjectToo) {
+  EXPECT_THAT(Lines(Patched(R"({"afterwards": []})")), IsEmpty());
+  EXPECT_THAT(Lines(Patched(R"({"hoks": []})")),
+              ElementsAre("experiment.hoks: unknown key 'hoks', did you mean "
+                          "'hooks'? (a named object needs a ${ref:hoks})"));
+  // There is nothing in it to refer to.
+  EXPECT_THAT(
+      Lines(Patched(R"({"afterwards": [], "loss": "${ref:afterwards}"})")),
+      ElementsAre(testing::HasSubstr("names no object")));
+}
+
 TEST(Validate, RefusesObjectsMadeOfThemselves) {
   EXPECT_THAT(
       Lines(Patched(R"({

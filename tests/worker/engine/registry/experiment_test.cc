@@ -131,6 +131,7 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
 TEST(ExperimentTest, LoadsBlocksOfSrForge) {
   Json json = Json::parse(R"json({
     "system": {"device": "cpu"},
+    "postprocessing": [],
     "model": {"type": "MLP", "in_features": 64, "hidden": [8],
               "out_features": 10},
     "data": {"train": {"type": "Digits", "split": "train", "batch_size": 500},
@@ -142,6 +143,7 @@ TEST(ExperimentTest, LoadsBlocksOfSrForge) {
     "training_runner": {
       "_target": "srforge.training.runners.TrainingEpochRunner",
       "params": {"optimizer": "${ref:optimizer}", "device": "cpu",
+                 "postprocessor": [],
                  "gradient_accumulation_steps": 2}},
     "validation_runner": {
       "_target": "srforge.training.runners.ValidationEpochRunner",
