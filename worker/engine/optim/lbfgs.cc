@@ -5,11 +5,13 @@
 #include <torch/optim/lbfgs.h>
 
 #include <deque>
+#include <limits>
 #include <sstream>
 #include <unordered_map>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 
 namespace epochd::engine {
 namespace {
@@ -20,6 +22,18 @@ using TorchState = torch::optim::LBFGSParamState;
                               const std::string& problem) {
   throw Error(ErrorKind::kBadSpec,
               "optimizer state \"" + name + "\": " + problem);
+}
+
+bool AreFinite(const std::vector<NamedTensor>& parameters) {
+  const c10::NoGradGuard no_grad;
+  std::vector<at::Tensor> tensors;
+  for (const NamedTensor& each : parameters) {
+    if (each.tensor.numel() > 0) tensors.push_back(each.tensor);
+  }
+  if (tensors.empty()) return true;
+  // The greatest elements: other norms may overflow.
+  return IsFinite(at::stack(
+      at::_foreach_norm(tensors, std::numeric_limits<double>::infinity())));
 }
 
 at::Tensor FromDouble(double value) {
@@ -93,7 +107,18 @@ at::Tensor Lbfgs::Step(const Closure& closure) {
   if (parameters_.empty()) return closure();
   impl_->optimizer.param_groups().front().options().set_lr(groups_.front().lr);
   ++num_steps_;
-  return impl_->optimizer.step(closure);
+  at::Tensor loss = impl_->optimizer.step(closure);
+  // The loss stops being finite within the step, so the gradients before it do
+  // not tell.
+  if (!AreFinite(parameters_)) {
+    throw Error(ErrorKind::kTraining,
+                "optimizer: LBFGS made weights that are not finite in its "
+                "step " +
+                    std::to_string(num_steps_) +
+                    "; a smaller lr, or line_search_fn: strong_wolfe, is "
+                    "needed");
+  }
+  return loss;
 }
 
 void Lbfgs::ZeroGrad() {

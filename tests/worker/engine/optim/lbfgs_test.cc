@@ -67,6 +67,21 @@ TEST(LbfgsTest, ContinuesBitForBitFromItsState) {
   }
 }
 
+TEST(LbfgsTest, EndsWhenAStepMadeWeightsThatAreNotFinite) {
+  const std::vector<NamedTensor> point = MakePoint();
+  Lbfgs optimizer(point, {.max_iter = 4});
+  int evaluations = 0;
+  const auto evaluate = [&] {
+    optimizer.ZeroGrad();
+    at::Tensor loss =
+        point[0].tensor.square().sum() + point[1].tensor.square().sum();
+    if (++evaluations > 1) loss = loss * NAN;
+    loss.backward();
+    return loss;
+  };
+  EXPECT_THROW(optimizer.Step(evaluate), Error);
+}
+
 TEST(LbfgsTest, RefusesWhatItCannotDo) {
   const std::vector<NamedTensor> point = MakePoint();
   EXPECT_THROW(Lbfgs(std::vector<ParameterGroup>{{.parameters = {point[0]}},
