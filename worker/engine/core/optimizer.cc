@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 
 namespace epochd::engine {
@@ -23,6 +24,7 @@ nlohmann::ordered_json Optimizer::Settings() const {
          {"initial_lr", FromNumber(group.initial_lr)},
          {"initial_momentum", FromNumber(group.initial_momentum)},
          {"parameters", std::move(names)}});
+    if (!type_.empty()) settings.back()["type"] = type_;
   }
   return settings;
 }
@@ -67,9 +69,24 @@ std::string Optimizer::LoadSettings(const nlohmann::ordered_json& settings) {
 std::string RestoreOptimizer(Optimizer& optimizer,
                              const nlohmann::ordered_json& settings,
                              const std::vector<NamedTensor>& state) {
+  const std::string saved =
+      settings.empty() ? "" : settings.front().value("type", "");
+  if (!saved.empty() && !optimizer.type().empty() &&
+      saved != optimizer.type()) {
+    throw Error(ErrorKind::kBadSpec,
+                "optimizer state: of " + saved + ", this optimizer is " +
+                    optimizer.type() + "; one of the same type is accepted");
+  }
+  const std::vector<Optimizer::Group> before = optimizer.groups();
   std::string problem = optimizer.LoadSettings(settings);
-  if (problem.empty()) optimizer.LoadState(state);
-  return problem;
+  if (!problem.empty()) return problem;
+  try {
+    optimizer.LoadState(state);
+  } catch (...) {
+    optimizer.groups() = before;
+    throw;
+  }
+  return "";
 }
 
 }  // namespace epochd::engine

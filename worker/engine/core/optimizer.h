@@ -15,6 +15,7 @@
 #include <functional>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/model.h"
@@ -94,16 +95,25 @@ class Optimizer {
     for (Group& group : groups()) group.momentum = momentum;
   }
 
-  // Groups as JSON: settings and names of parameters.
+  // What job files call it; "": whoever made it does not say, or it stands for
+  // several.
+  const std::string& type() const { return type_; }
+  void set_type(std::string type) { type_ = std::move(type); }
+
+  // Groups as JSON: settings, names of parameters, type of the optimizer.
   nlohmann::ordered_json Settings() const;
   // Restores settings. Returns what differs when `settings` are those of other
   // groups of parameters, and then changes nothing; "" otherwise.
   std::string LoadSettings(const nlohmann::ordered_json& settings);
+
+ private:
+  std::string type_;
 };
 
 // Restores settings, then state. Returns why the optimizer stays as it is, when
 // it has other groups of parameters than the saved one; "" otherwise. Throws
-// Error when the state is broken.
+// Error, and leaves the optimizer as it is, when the state is broken or of
+// another type of optimizer.
 std::string RestoreOptimizer(Optimizer& optimizer,
                              const nlohmann::ordered_json& settings,
                              const std::vector<NamedTensor>& state);

@@ -197,10 +197,26 @@ std::vector<NamedTensor> GroupedOptimizer::State() const {
   return state;
 }
 
+void GroupedOptimizer::RequireOwn(const std::string& entry) const {
+  const std::string kind = entry.substr(0, entry.find('.'));
+  if (kind == "step" || kind == scalar_name() ||
+      std::find(state_names_.begin(), state_names_.end(), kind) !=
+          state_names_.end()) {
+    return;
+  }
+  throw Error(ErrorKind::kBadSpec,
+              "optimizer state \"" + entry +
+                  "\": of another optimizer; a state saved from the same "
+                  "model and optimizer is accepted");
+}
+
 void GroupedOptimizer::LoadState(const std::vector<NamedTensor>& state) {
   const at::NoGradGuard no_grad;
   StateMap saved;
-  for (const NamedTensor& entry : state) saved[entry.name] = entry.tensor;
+  for (const NamedTensor& entry : state) {
+    RequireOwn(entry.name);
+    saved[entry.name] = entry.tensor;
+  }
   const int64_t num_steps = ReadSteps(Require(saved, "step"), "step");
   std::vector<Slot> slots(parameters_.size());
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -218,6 +234,10 @@ void GroupedOptimizer::LoadState(const std::vector<NamedTensor>& state) {
       const std::string key = state_name + "." + name;
       slots[i].states.push_back(CopyLike(Require(saved, key), parameter, key));
     }
+  }
+  // Settings restored before it may be those of an optimizer that has one.
+  for (Group& group : groups_) {
+    if (!has_momentum_) group.momentum = group.initial_momentum = 0.0;
   }
   num_steps_ = num_steps;
   slots_ = std::move(slots);

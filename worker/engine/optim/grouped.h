@@ -123,6 +123,8 @@ class GroupedOptimizer : public Optimizer {
     std::vector<at::Tensor> states{};  // empty: no step yet
   };
 
+  // Throws when an entry of a state is of another optimizer.
+  void RequireOwn(const std::string& entry) const;
   // Takes the gradients into the bundles; false: the bundles do not fit them.
   bool CollectGradients();
   void MakeBundles();

@@ -64,7 +64,7 @@ void SequentialOptimizer::PassSettings() {
   for (size_t i = 0; i < groups_.size(); ++i) {
     Group& group = AtWork().groups()[i];
     group.lr = groups_[i].lr;
-    group.momentum = groups_[i].momentum;
+    if (AtWork().has_momentum()) group.momentum = groups_[i].momentum;
     group.weight_decay = groups_[i].weight_decay;
   }
 }

@@ -63,8 +63,10 @@ void AddBuiltins(Registry& registry) {
   registry.Add(BuiltinMetrics());
   for (const OptimizerEntry& entry : BuiltinOptimizers()) {
     registry.AddOne<Optimizer>(entry.component, [entry](const Params& params) {
-      return params.Wrapped(
+      auto optimizer = params.Wrapped(
           MakeOptimizer(entry, params, params.OptimizerTargets()));
+      optimizer->set_type(entry.component.name);
+      return optimizer;
     });
   }
   registry.AddOne<Optimizer>(SequentialOptimizerComponent(),

@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/optim/adagrad.h"
 #include "worker/engine/optim/adam.h"
@@ -283,6 +284,60 @@ INSTANTIATE_TEST_SUITE_P(All, GroupedOptimizerTest,
                                            "AdamW", "Adagrad", "Rmsprop",
                                            "RmspropCentered", "Nadam", "Radam",
                                            "Adamax", "Lion"));
+
+// Every kind loads from every other, through its settings, at the start and
+// after a step: it refuses, or goes on; and a refusal changes nothing.
+TEST_P(GroupedOptimizerTest, TakesOrRefusesWhatAnotherKindLeft) {
+  for (const auto& [name, make] : Optimizers()) {
+    for (const bool has_stepped : {false, true}) {
+      const std::vector<NamedTensor> parameters = MakeParameters();
+      const auto other = make(parameters);
+      for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+      if (has_stepped) other->Step();
+      const auto optimizer = Make(parameters);
+      const auto before = optimizer->Settings();
+      const std::string refusal = BadSpecOf([&] {
+        RestoreOptimizer(*optimizer, other->Settings(), other->State());
+      });
+      if (!refusal.empty()) {
+        EXPECT_EQ(optimizer->Settings(), before) << name;
+      }
+      for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+      optimizer->Step();
+      EXPECT_TRUE(parameters[0].tensor.isfinite().all().item<bool>()) << name;
+    }
+  }
+}
+
+TEST(SgdTest, WithoutMomentumTakesNoneFromAnotherOptimizer) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  Adam adam(parameters, {});
+  Sgd sgd(parameters, {.lr = 0.5});
+  EXPECT_EQ(RestoreOptimizer(sgd, adam.Settings(), adam.State()), "");
+  EXPECT_EQ(sgd.momentum(), 0.0);
+  for (const NamedTensor& p : parameters) SetGradient(p, 1.0);
+  adam.Step();
+  EXPECT_EQ(
+      BadSpecOf([&] { RestoreOptimizer(sgd, adam.Settings(), adam.State()); }),
+      "optimizer state \"exp_avg.weight\": of another optimizer; a state "
+      "saved from the same model and optimizer is accepted");
+}
+
+TEST(RestoreOptimizerTest, RefusesAnotherTypeWhoseStateWouldFit) {
+  const std::vector<NamedTensor> parameters = MakeParameters();
+  Adam saved(parameters, {});
+  saved.set_type("Adam");
+  Adam optimizer(parameters, {.lr = 0.5, .decoupled_weight_decay = true});
+  optimizer.set_type("AdamW");
+  EXPECT_EQ(BadSpecOf([&] {
+              RestoreOptimizer(optimizer, saved.Settings(), saved.State());
+            }),
+            "optimizer state: of Adam, this optimizer is AdamW; one of the "
+            "same type is accepted");
+  EXPECT_EQ(optimizer.lr(), 0.5);
+  saved.set_type("AdamW");
+  EXPECT_EQ(RestoreOptimizer(optimizer, saved.Settings(), saved.State()), "");
+}
 
 TEST(SgdTest, RefusesNesterovWithoutMomentum) {
   EXPECT_THROW(Sgd({}, {.nesterov = true}), Error);
