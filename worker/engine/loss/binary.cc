@@ -23,21 +23,24 @@ ClassVector::ClassVector(std::string parameter,
   if (!values.empty()) values_ = at::tensor(values, at::kDouble);
 }
 
-const at::Tensor& ClassVector::For(const at::Tensor& like) const {
+at::Tensor ClassVector::For(const at::Tensor& like) const {
   if (!values_.defined()) return values_;
-  const int64_t classes = like.dim() == 0 ? 1 : like.size(-1);
+  const int64_t classes = like.dim() < 2 ? 1 : like.size(1);
   if (values_.size(0) != 1 && values_.size(0) != classes) {
     throw Error(ErrorKind::kBadSpec,
                 parameter_ + ": " + std::to_string(values_.size(0)) +
                     " numbers for " + std::to_string(classes) +
-                    " in the last dimension; one, or one for each, is "
-                    "accepted");
+                    " classes (the second dimension); one, or one for each, "
+                    "is accepted");
   }
   if (values_.device() != like.device() ||
       values_.scalar_type() != like.scalar_type()) {
     values_ = values_.to(like.options());
   }
-  return values_;
+  if (values_.size(0) == 1 || like.dim() == 2) return values_;
+  std::vector<int64_t> shape(static_cast<size_t>(like.dim()), 1);
+  shape[1] = -1;
+  return values_.reshape(shape);
 }
 
 at::Tensor BceWithLogitsLoss::Elements(const at::Tensor& output,
@@ -51,13 +54,13 @@ at::Tensor BceLoss::Elements(const at::Tensor& output,
                              const at::Tensor& target) const {
   at::Tensor elements =
       at::binary_cross_entropy(output, target, {}, at::Reduction::None);
-  if (const at::Tensor& weight = pos_weight_.For(output); weight.defined()) {
+  if (const at::Tensor weight = pos_weight_.For(output); weight.defined()) {
     // bce(p, y) has the parts -y log p and -(1 - y) log(1 - p).
     const at::Tensor positive = at::binary_cross_entropy(
         output, at::ones_like(output), {}, at::Reduction::None);
     elements = elements + positive * target * (weight - 1);
   }
-  if (const at::Tensor& weight = class_weights_.For(output); weight.defined()) {
+  if (const at::Tensor weight = class_weights_.For(output); weight.defined()) {
     elements = elements * weight;
   }
   return elements;
@@ -75,7 +78,7 @@ at::Tensor FocalLoss::Elements(const at::Tensor& output,
   if (alpha_) {
     elements = elements * (target * *alpha_ + (1 - target) * (1 - *alpha_));
   }
-  if (const at::Tensor& weight = class_weights_.For(output); weight.defined()) {
+  if (const at::Tensor weight = class_weights_.For(output); weight.defined()) {
     elements = elements * weight;
   }
   return elements;

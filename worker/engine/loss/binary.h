@@ -13,7 +13,7 @@
 //                    + (1 - y) (1 - q)^gamma_neg log q)
 //                  Ridnik et al. (2021), as torch_ecg's AsymmetricLoss
 //
-// Weights of classes stand for the last dimension, as torch broadcasts them.
+// Classes are the second dimension, as everywhere: [B, C, ...].
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,16 +26,17 @@
 
 namespace epochd::engine {
 
-// One number for each index of the last dimension, or one for all, kept where
-// the last batch was. One thread.
+// One number for each class, or one for all, kept where the last batch was. One
+// thread.
 class ClassVector {
  public:
   // Empty: none.
   ClassVector(std::string parameter, const std::vector<double>& values);
   bool defined() const { return values_.defined(); }
-  // On the device and of the type of `like`; undefined: none. Throws
+  // On the device and of the type of `like`, and such that it broadcasts along
+  // the classes of `like` [B, C, ...]; undefined: none. Throws
   // Error(kBadSpec) naming the parameter when the sizes differ.
-  const at::Tensor& For(const at::Tensor& like) const;
+  at::Tensor For(const at::Tensor& like) const;
 
  private:
   const std::string parameter_;

@@ -66,7 +66,7 @@ Parameter IgnoreIndex() {
 Parameter LabelWeights() {
   Parameter weights =
       ClassNumbers("class_weights", false,
-                   "weight of each class, for the last dimension; they do not "
+                   "weight of each class, the second dimension; they do not "
                    "change what the mean divides by");
   weights.aliases = {"class_weight"};
   return weights;

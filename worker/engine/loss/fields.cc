@@ -68,9 +68,26 @@ at::Tensor AtLeastFloat(const at::Tensor& tensor) {
   return tensor.to(at::kFloat);
 }
 
+bool AddsOne(at::IntArrayRef longer, at::IntArrayRef shorter) {
+  if (shorter.empty() || longer.size() != shorter.size() + 1) return false;
+  for (size_t i = 1; i < longer.size(); ++i) {
+    if (longer[i] == 1 && longer.slice(0, i) == shorter.slice(0, i) &&
+        longer.slice(i + 1) == shorter.slice(i)) {
+      return true;
+    }
+  }
+  return false;
+}
+
 ComparedTensors SameShape(const Batch& batch, const ComparedFields& fields) {
-  const at::Tensor& output = batch.At(fields.output);
-  const at::Tensor& target = batch.At(fields.target);
+  at::Tensor output = batch.At(fields.output);
+  at::Tensor target = batch.At(fields.target);
+  // The longer shape, as weights go with it, too.
+  if (AddsOne(output.sizes(), target.sizes())) {
+    target = target.reshape(output.sizes());
+  } else if (AddsOne(target.sizes(), output.sizes())) {
+    output = output.reshape(target.sizes());
+  }
   if (output.sizes() != target.sizes()) {
     Fail(fields, Shape(target), Shape(output), "both must have the same shape");
   }

@@ -22,9 +22,14 @@ struct ComparedFields {
 // sums neither overflow nor drown.
 at::Tensor AtLeastFloat(const at::Tensor& tensor);
 
-// The two tensors, of the same shape and floating type. LibTorch would
-// broadcast [B] against [B, 1] to [B, B] with no more than a warning; this
-// throws Error(kTraining) naming both fields.
+// Tells whether `longer` is `shorter` with one more dimension, of size 1,
+// behind the samples: the same elements in the same order.
+bool AddsOne(at::IntArrayRef longer, at::IntArrayRef shorter);
+
+// The two tensors, of the same shape and floating type. Where one has a
+// dimension of size 1 more, as [B, 1] beside [B], the other is seen so, too;
+// LibTorch would broadcast them to [B, B] with no more than a warning. Other
+// shapes that differ throw Error(kTraining) naming both fields.
 struct ComparedTensors {
   at::Tensor output;
   at::Tensor target;

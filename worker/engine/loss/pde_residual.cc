@@ -85,10 +85,14 @@ at::Tensor PdeResidual::Evaluate(const Batch& batch) const {
 }
 
 at::Tensor PdeResidual::CausalWeights(const at::Tensor& squares,
-                                      const at::Tensor& points) const {
+                                      const at::Tensor& points,
+                                      const at::Tensor& weights) const {
   const CausalOptions& causal = options_.causal;
+  // What does not count may have no time.
+  const at::Tensor time =
+      Blanked(points.detach().narrow(-1, time_, 1), weights);
   const at::Tensor place =
-      ((points.detach().select(-1, time_) - causal.from) *
+      ((time - causal.from) *
        (static_cast<double>(causal.slices) / (causal.to - causal.from)))
           .floor()
           .clamp(0, static_cast<double>(causal.slices - 1))
@@ -97,9 +101,12 @@ at::Tensor PdeResidual::CausalWeights(const at::Tensor& squares,
   const at::Tensor losses = squares.detach().flatten();
   at::Tensor sums = at::zeros({causal.slices}, losses.options());
   at::Tensor counts = at::zeros_like(sums);
-  sums.scatter_add_(0, place, losses);
-  counts.scatter_add_(0, place, at::ones_like(losses));
-  const at::Tensor means = sums / counts.clamp_min(1);
+  const at::Tensor own = weights.defined()
+                             ? weights.expand(squares.sizes()).flatten()
+                             : at::ones_like(losses);
+  sums.scatter_add_(0, place, weights.defined() ? losses * own : losses);
+  counts.scatter_add_(0, place, own);
+  const at::Tensor means = SafeRatio(sums, counts);
   const at::Tensor before = means.cumsum(0) - means;
   return at::exp(before * -causal.epsilon)
       .index_select(0, place)
@@ -115,15 +122,29 @@ at::Tensor PdeResidual::Compute(const Batch& batch) const {
   const at::Tensor weights = WeightsOf(
       batch, options_.weighing, residual.sizes(), residual.scalar_type());
   at::Tensor squares = Blanked(residual, weights).square();
-  if (time_ >= 0) squares = squares * CausalWeights(squares, points);
+  if (time_ >= 0) squares = squares * CausalWeights(squares, points, weights);
   const at::Tensor loss = Reduce(squares, weights, Reduction::kMean);
   return wants_graph ? loss : loss.detach();
+}
+
+double PdeResidual::NumItems(const Batch& batch) const {
+  if (options_.weighing.empty()) return Loss::NumItems(batch);
+  const at::Tensor& points = batch.At(options_.points);
+  std::vector<int64_t> shape = points.sizes().vec();
+  if (!shape.empty()) shape.back() = 1;
+  return TotalOf(
+             WeightsOf(batch, options_.weighing, shape, points.scalar_type()),
+             shape)
+      .item<double>();
 }
 
 at::Tensor PdeResidual::Residual(const Batch& batch) const {
   const c10::AutoGradMode with_graph(true);
   const NoAutocast exact(batch.At(options_.points).device().type());
-  return Evaluate(batch).reshape({-1, 1});
+  const at::Tensor residual = Evaluate(batch);
+  const at::Tensor weights = WeightsOf(
+      batch, options_.weighing, residual.sizes(), residual.scalar_type());
+  return Blanked(residual, weights).reshape({-1, 1});
 }
 
 }  // namespace epochd::engine

@@ -60,15 +60,18 @@ class PdeResidual : public Loss {
   explicit PdeResidual(Options options);
 
   at::Tensor Compute(const Batch& batch) const override;
-  // [points, 1]
+  // With weights their sum over points.
+  double NumItems(const Batch& batch) const override;
+  // [points, 1], 0 where nothing counts.
   at::Tensor Residual(const Batch& batch) const override;
   const std::string& name() const override { return options_.name; }
 
  private:
   // [..., 1], with its graph.
   at::Tensor Evaluate(const Batch& batch) const;
-  at::Tensor CausalWeights(const at::Tensor& squares,
-                           const at::Tensor& points) const;
+  // Of the points' `weights` (undefined: all alike), as the means are by them.
+  at::Tensor CausalWeights(const at::Tensor& squares, const at::Tensor& points,
+                           const at::Tensor& weights) const;
 
   const Options options_;
   const Expression expression_;

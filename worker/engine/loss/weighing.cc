@@ -36,6 +36,10 @@ at::Tensor Fitted(const Batch& batch, const std::string& field,
   const at::Tensor weights = given.detach().to(type);
   const at::IntArrayRef sizes = weights.sizes();
   if (Stretches(sizes, shape)) return weights;
+  if (sizes.size() == shape.size() + 1 && sizes.size() >= 2 && sizes[1] == 1) {
+    const at::Tensor narrow = weights.squeeze(1);
+    if (Stretches(narrow.sizes(), shape)) return narrow;
+  }
   if (sizes.size() >= shape.size() || sizes.empty()) {
     FailWeights(field, sizes, shape, "does not go with");
   }
@@ -74,6 +78,15 @@ at::Tensor WeightsOf(const Batch& batch, const Weighing& weighing,
     weights = weights.defined() ? weights * own : own;
   }
   return weights;
+}
+
+at::Tensor SampleWeights(const Batch& batch, const Weighing& weighing,
+                         at::IntArrayRef shape) {
+  if (weighing.sample_weight.empty()) return {};
+  const int64_t samples = shape.empty() ? 1 : shape[0];
+  const at::Tensor own = WeightsOf(
+      batch, {.sample_weight = weighing.sample_weight}, {samples}, at::kDouble);
+  return own.expand({samples});
 }
 
 at::Tensor Blanked(const at::Tensor& values, const at::Tensor& weights) {

@@ -37,10 +37,16 @@ Reduction ReductionOf(const std::string& name);
 // The weights of elements of such a shape: of the same rank, each size equal or
 // 1, in float or double as `type`. Undefined: all count alike. For elements
 // [B, C, H, W] a field may be [B, C, H, W] or have ones in place of some sizes,
-// [B], [B, C], or [B, H, W] without the channels. Throws Error(kTraining)
+// [B], [B, C], or [B, H, W] without the channels; with elements [B, ...] it
+// may be [B, 1, ...]. Throws Error(kTraining)
 // naming the field when it does not fit, or fits in two ways.
 at::Tensor WeightsOf(const Batch& batch, const Weighing& weighing,
                      at::IntArrayRef shape, at::ScalarType type);
+
+// The sample weights alone, [B] of elements of such a shape, in double, for
+// what weighs samples and not their elements. Undefined: all count alike.
+at::Tensor SampleWeights(const Batch& batch, const Weighing& weighing,
+                         at::IntArrayRef shape);
 
 // `values` with zeros where the weight is 0, so that neither values nor
 // gradients of what does not count can be anything else.

@@ -9,10 +9,33 @@
 
 namespace epochd::engine {
 
+void TopKAccuracy::UpdateLabels(const Batch& batch) {
+  constexpr double kThreshold = 0.5;
+  const LabelledScores read =
+      ReadLabels(batch, {.fields = options_.fields,
+                         .task = LabelOptions::Task::kLabels,
+                         .ignore_index = options_.ignore_index,
+                         .weighing = options_.weighing});
+  const at::Tensor hits =
+      GivenLabels(read.scores, kThreshold, options_.from_logits)
+          .eq(read.target);
+  if (read.weights.defined()) {
+    Add((hits * read.weights).sum(), read.weights.sum());
+  } else {
+    Add(hits.sum(at::kDouble), hits.numel());
+  }
+}
+
 void TopKAccuracy::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
+  const at::Tensor& given = batch.At(options_.fields.output);
+  if (options_.k == 1 && given.dim() > 0 &&
+      (given.dim() == 1 || given.size(1) == 1)) {
+    UpdateLabels(batch);
+    return;
+  }
   const TrueClasses read = ReadTrueClasses(
-      batch, options_.fields, options_.mask, options_.ignore_index);
+      batch, options_.fields, options_.weighing, options_.ignore_index);
   const at::Tensor& scores = read.scores;
   const at::Tensor& target = read.target;
   at::Tensor hits;

@@ -2,6 +2,8 @@
 //
 // Share of samples whose class is among the k highest scores. Reads class
 // scores [B, C, ...] and classes [B, ...] or class probabilities [B, C, ...].
+// With one score, [B, 1, ...] or [B], and k 1, the share of labels that are
+// right, as of LabelAccuracy.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +11,7 @@
 #include <utility>
 
 #include "worker/engine/loss/fields.h"
+#include "worker/engine/loss/weighing.h"
 #include "worker/engine/metric/mean_metric.h"
 
 namespace epochd::engine {
@@ -22,8 +25,9 @@ class TopKAccuracy : public MeanMetric {
     int64_t k = 1;
     // Samples of this class do not count.
     int64_t ignore_index = -100;
-    // Field of what counts, as of losses; empty: all.
-    std::string mask = {};
+    Weighing weighing = {};
+    // Asked of one score only: order is the same.
+    bool from_logits = true;
   };
 
   explicit TopKAccuracy(Options options)
@@ -34,6 +38,8 @@ class TopKAccuracy : public MeanMetric {
   bool higher_is_better() const override { return true; }
 
  private:
+  void UpdateLabels(const Batch& batch);
+
   const Options options_;
 };
 

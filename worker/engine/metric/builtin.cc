@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "worker/engine/loss/declarations.h"
 #include "worker/engine/loss/ssim_parameters.h"
 #include "worker/engine/metric/declarations.h"
 #include "worker/engine/metric/psnr.h"
@@ -45,7 +46,7 @@ std::vector<Parameter> ImageParameters(std::vector<Parameter> parameters,
 
 void FillImageOptions(const Params& params, ImagePairOptions& options) {
   options.fields = MetricFields(params);
-  options.mask = MaskField(params);
+  options.weighing = WeighingFrom(params);
   options.crop_border = params.Int("crop_border");
   options.luma = params.Bool("y_channel");
   options.data_range = params.Float("data_range");
@@ -74,7 +75,7 @@ std::shared_ptr<Metric> MakeError(const Params& params) {
   ErrorMetric::Options options;
   options.kind = kind;
   options.fields = MetricFields(params);
-  options.weighing.mask = MaskField(params);
+  options.weighing = WeighingFrom(params);
   options.name = params.String("name");
   if (kind == ErrorMetric::Kind::kRelativeL2) {
     options.per_sample = params.Bool("per_sample");

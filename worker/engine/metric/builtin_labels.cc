@@ -5,6 +5,7 @@
 #include <string>
 #include <utility>
 
+#include "worker/engine/loss/declarations.h"
 #include "worker/engine/metric/accuracy.h"
 #include "worker/engine/metric/challenge_score.h"
 #include "worker/engine/metric/decisions.h"
@@ -24,6 +25,13 @@ Parameter IgnoredClass() {
           .help = "samples of this class do not count"};
 }
 
+Parameter FromLogits() {
+  return {.name = "from_logits",
+          .type = "bool",
+          .default_value = true,
+          .help = "scores are logits, not probabilities"};
+}
+
 void AddTo(std::vector<Parameter>& parameters, std::vector<Parameter> more) {
   for (Parameter& each : more) parameters.push_back(std::move(each));
 }
@@ -37,10 +45,7 @@ std::vector<Parameter> LabelParameters() {
            .help = "auto: integer targets without the second dimension are "
                    "classes, targets of the scores' shape are labels"},
           IgnoredClass(),
-          {.name = "from_logits",
-           .type = "bool",
-           .default_value = true,
-           .help = "scores are logits, not probabilities"}};
+          FromLogits()};
 }
 
 Parameter Threshold() {
@@ -79,7 +84,7 @@ LabelOptions LabelsFrom(const Params& params) {
   options.fields = MetricFields(params);
   options.task = LabelTaskOf(params.String("task"));
   options.ignore_index = params.Int("ignore_index");
-  options.mask = MaskField(params);
+  options.weighing = WeighingFrom(params);
   options.from_logits = params.Bool("from_logits");
   return options;
 }
@@ -98,7 +103,8 @@ std::shared_ptr<Metric> MakeTopKOf(const Params& params, int64_t k,
   options.name = std::move(name);
   options.k = k;
   options.ignore_index = params.Int("ignore_index");
-  options.mask = MaskField(params);
+  options.weighing = WeighingFrom(params);
+  options.from_logits = params.Bool("from_logits");
   return std::make_shared<TopKAccuracy>(std::move(options));
 }
 
@@ -304,8 +310,10 @@ std::vector<Entry<Metric>> BuiltinLabelMetrics() {
       {{.kind = "metric",
         .name = "Accuracy",
         .aliases = {"accuracy"},
-        .help = "share of samples whose class has the highest score",
-        .parameters = MetricParameters({IgnoredClass()}, "accuracy")},
+        .help = "share of samples whose class has the highest score; of one "
+                "score, whose label is right",
+        .parameters =
+            MetricParameters({IgnoredClass(), FromLogits()}, "accuracy")},
        &MakeAccuracy},
       {{.kind = "metric",
         .name = "TopK",
@@ -318,7 +326,8 @@ std::vector<Entry<Metric>> BuiltinLabelMetrics() {
               .min = 1,
               .aliases = {"topk", "top_k"},
               .help = "how many scores count"},
-             IgnoredClass()},
+             IgnoredClass(),
+             FromLogits()},
             {.name = "name",
              .type = "string",
              .help = "name behind the phase; top<k>_accuracy when absent"})},

@@ -41,16 +41,20 @@ void ChallengeScore::Update(const Batch& batch) {
     given = GivenLabels(read.scores, options_.threshold,
                         options_.labels.from_logits)
                 .to(at::kDouble);
-    if (read.counts.defined()) {
-      truth = truth * read.counts;
-      given = given * read.counts;
+    if (read.weights.defined()) {
+      truth = Blanked(truth, read.weights);
+      given = Blanked(given, read.weights);
     }
   }
+  // A recording counts as the most of its labels does.
+  at::Tensor weights = read.weights;
+  if (weights.defined() && weights.dim() == 2) weights = weights.amax(1);
   at::Tensor normal = at::zeros_like(given);
   normal.select(1, options_.normal_class).fill_(1);
   const auto earned = [&](const at::Tensor& labels) {
     const at::Tensor size = at::maximum(truth, labels).sum(1).clamp_min(1);
-    return (truth.matmul(weights_) * labels).sum(1).div(size).sum();
+    const at::Tensor each = (truth.matmul(weights_) * labels).sum(1).div(size);
+    return (weights.defined() ? each * weights : each).sum();
   };
   const at::Tensor sums =
       at::stack({earned(given), earned(truth), earned(normal),

@@ -3,6 +3,8 @@
 
 #include <utility>
 
+#include "worker/engine/loss/declarations.h"
+
 namespace epochd::engine {
 
 using catalogue::Parameter;
@@ -17,10 +19,9 @@ std::vector<Parameter> MetricParametersNamed(std::vector<Parameter> parameters,
                         .type = "string",
                         .default_value = "target",
                         .help = "field with the truth"});
-  parameters.push_back({.name = "mask",
-                        .type = "string",
-                        .help = "field that says what counts, as of losses; "
-                                "none by default"});
+  for (Parameter& each : WeighingParameters()) {
+    parameters.push_back(std::move(each));
+  }
   parameters.push_back(std::move(name));
   return parameters;
 }
@@ -36,10 +37,6 @@ std::vector<Parameter> MetricParameters(std::vector<Parameter> parameters,
 
 ComparedFields MetricFields(const Params& params) {
   return {params.String("output"), params.String("target")};
-}
-
-std::string MaskField(const Params& params) {
-  return params.OptionalString("mask").value_or("");
 }
 
 }  // namespace epochd::engine

@@ -13,7 +13,8 @@
 
 namespace epochd::engine {
 
-// A metric's own parameters, then `output`, `target`, `mask` and `name`.
+// A metric's own parameters, then `output`, `target`, `mask`,
+// `sample_weight` and `name`.
 std::vector<catalogue::Parameter> MetricParameters(
     std::vector<catalogue::Parameter> parameters, const std::string& name);
 // The same where the name follows from other parameters.
@@ -21,7 +22,6 @@ std::vector<catalogue::Parameter> MetricParametersNamed(
     std::vector<catalogue::Parameter> parameters, catalogue::Parameter name);
 
 ComparedFields MetricFields(const Params& params);
-std::string MaskField(const Params& params);
 
 // Its parts of the list in builtin.h: of classes and labels.
 std::vector<Entry<Metric>> BuiltinLabelMetrics();

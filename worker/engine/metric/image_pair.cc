@@ -23,8 +23,9 @@ at::Tensor LumaOf(const at::Tensor& rgb, double range) {
 ImagePair ReadImages(const Batch& batch, const ImagePairOptions& options) {
   const auto [output, target] = SameShape(batch, options.fields);
   ImagePair pair{output, target,
-                 WeightsOf(batch, {.mask = options.mask}, output.sizes(),
-                           output.scalar_type())};
+                 WeightsOf(batch, {.mask = options.weighing.mask},
+                           output.sizes(), output.scalar_type()),
+                 SampleWeights(batch, options.weighing, output.sizes())};
   const int64_t border = options.crop_border;
   if (border > 0 || options.luma) {
     const bool fits = output.dim() == 4 && output.size(2) > 2 * border &&

@@ -17,8 +17,8 @@ namespace epochd::engine {
 
 struct ImagePairOptions {
   ComparedFields fields = {};
-  // Field of what counts, as of losses; empty: all.
-  std::string mask = {};
+  // The mask weighs elements of an image, [B] sample weights the images.
+  Weighing weighing = {};
   // Pixels left out at each edge.
   int64_t crop_border = 0;
   // Luma of RGB by ITU-R BT.601 in studio range, as MATLAB's rgb2ycbcr:
@@ -32,6 +32,7 @@ struct ImagePair {
   at::Tensor output;
   at::Tensor target;
   at::Tensor weights;  // as WeightsOf() gives; undefined: all alike
+  at::Tensor samples;  // [B], in double: of each image; undefined: all alike
 };
 
 // Throws Error(kTraining) for shapes that differ and, where a border or luma is

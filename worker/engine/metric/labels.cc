@@ -24,7 +24,8 @@ at::Tensor InRows(const at::Tensor& values) {
 bool HasClasses(const at::Tensor& output, const at::Tensor& target,
                 const LabelOptions& options) {
   if (options.task != Task::kAuto) return options.task == Task::kClasses;
-  return output.dim() == target.dim() + 1;
+  return output.dim() == target.dim() + 1 &&
+         !AddsOne(output.sizes(), target.sizes());
 }
 
 // Of each sample [..., C] they are 0 or more and add up to 1.
@@ -58,11 +59,10 @@ void CheckClasses(const at::Tensor& classes, int64_t num_classes,
 }
 
 // Labels are no, yes, or a share between, where they count.
-void CheckLabels(const at::Tensor& target, const at::Tensor& counts,
+void CheckLabels(const at::Tensor& target, const at::Tensor& weights,
                  const ComparedFields& fields) {
   if (target.numel() == 0) return;
-  const at::Tensor counted =
-      counts.defined() ? target.masked_fill(counts.eq(0), 0) : target;
+  const at::Tensor counted = Blanked(target, weights);
   const double least = counted.min().item<double>();
   const double most = counted.max().item<double>();
   if (least >= 0 && most <= 1) return;
@@ -76,18 +76,21 @@ void CheckLabels(const at::Tensor& target, const at::Tensor& counts,
 
 LabelledScores ReadClasses(const Batch& batch, const LabelOptions& options) {
   const TrueClasses classes = ReadTrueClasses(
-      batch, options.fields, options.mask, options.ignore_index);
+      batch, options.fields, options.weighing, options.ignore_index);
   LabelledScores read;
   read.has_classes = true;
   read.scores = InRows(classes.scores);
   read.target = classes.target.reshape({-1});
   if (classes.weights.defined()) {
-    const at::Tensor counts =
-        classes.weights.expand(classes.target.sizes()).reshape({-1}).ne(0);
+    at::Tensor weights =
+        classes.weights.expand(classes.target.sizes()).reshape({-1});
+    const at::Tensor counts = weights.ne(0);
     if (!counts.all().item<bool>()) {
       read.scores = read.scores.index({counts});
       read.target = read.target.index({counts});
+      weights = weights.index({counts});
     }
+    if (!options.weighing.empty()) read.weights = weights;
   }
   return read;
 }
@@ -95,14 +98,13 @@ LabelledScores ReadClasses(const Batch& batch, const LabelOptions& options) {
 }  // namespace
 
 TrueClasses ReadTrueClasses(const Batch& batch, const ComparedFields& fields,
-                            const std::string& mask, int64_t ignore_index) {
+                            const Weighing& weighing, int64_t ignore_index) {
   const auto [scores, given] = ClassScores(batch, fields);
   const bool is_index = given.dim() != scores.dim();
   TrueClasses read;
   read.scores = scores;
   read.target = is_index ? given : given.argmax(1);
-  read.weights =
-      WeightsOf(batch, {.mask = mask}, read.target.sizes(), at::kDouble);
+  read.weights = WeightsOf(batch, weighing, read.target.sizes(), at::kDouble);
   if (is_index) {
     const at::Tensor is_class = read.target.ne(ignore_index).to(at::kDouble);
     read.weights = read.weights.defined() ? read.weights * is_class : is_class;
@@ -139,16 +141,15 @@ LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options) {
   const at::Tensor ignored = read.target.isnan().logical_or(
       read.target.eq(static_cast<double>(options.ignore_index)));
   if (ignored.any().item<bool>()) {
-    read.counts = ignored.logical_not().to(at::kDouble);
+    read.weights = ignored.logical_not().to(at::kDouble);
   }
-  const at::Tensor mask =
-      WeightsOf(batch, {.mask = options.mask}, scores.sizes(), at::kDouble);
-  if (mask.defined()) {
-    const at::Tensor rows =
-        InRows(mask.expand(scores.sizes())).ne(0).to(at::kDouble);
-    read.counts = read.counts.defined() ? read.counts * rows : rows;
+  const at::Tensor given_weights =
+      WeightsOf(batch, options.weighing, scores.sizes(), at::kDouble);
+  if (given_weights.defined()) {
+    const at::Tensor rows = InRows(given_weights.expand(scores.sizes()));
+    read.weights = read.weights.defined() ? read.weights * rows : rows;
   }
-  CheckLabels(read.target, read.counts, options.fields);
+  CheckLabels(read.target, read.weights, options.fields);
   // Soft targets are the more likely of both.
   read.target = read.target.ge(0.5).to(at::kDouble);
   return read;

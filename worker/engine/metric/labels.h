@@ -9,7 +9,8 @@
 //            or [B] for one label
 //
 // Integer targets without the second dimension mean classes, others labels,
-// unless the task is said. Pure functions, any thread.
+// unless the task is said; of one score, [B, 1, ...], they are labels. Pure
+// functions, any thread.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,6 +20,7 @@
 
 #include "worker/engine/core/batch.h"
 #include "worker/engine/loss/fields.h"
+#include "worker/engine/loss/weighing.h"
 
 namespace epochd::engine {
 
@@ -29,8 +31,8 @@ struct LabelOptions {
   Task task = Task::kAuto;
   // A class, or a label's target, that does not count.
   int64_t ignore_index = -100;
-  // Field of what counts: [B, ...] for classes, or as the labels; empty: all.
-  std::string mask = {};
+  // Of what counts: [B, ...] for classes, or as the labels.
+  Weighing weighing = {};
   // Scores are logits: a softmax over classes or a sigmoid makes them
   // probabilities. Else they are probabilities already.
   bool from_logits = true;
@@ -44,8 +46,8 @@ struct LabelledScores {
   at::Tensor scores;  // [N, C] or [N, L], at least float, as they came
   // [N] classes, all of which count; or [N, L] of 0 and 1 in double.
   at::Tensor target;
-  // Labels: [N, L] of 0 and 1 in double. Undefined: all count.
-  at::Tensor counts;
+  // In double, as `target`: how much each counts. Undefined: all alike.
+  at::Tensor weights;
 };
 
 // N is samples times positions. Throws Error(kTraining) naming the fields for
@@ -70,7 +72,7 @@ struct TrueClasses {
 // Throws Error(kTraining) naming the field, too, for a class that counts and is
 // none of the scores', and for numbers that are no probabilities.
 TrueClasses ReadTrueClasses(const Batch& batch, const ComparedFields& fields,
-                            const std::string& mask, int64_t ignore_index);
+                            const Weighing& weighing, int64_t ignore_index);
 
 // "0", "1", ... or the names given. Throws Error(kBadSpec) when there are not
 // as many as classes.

@@ -18,11 +18,11 @@ constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
 
 // Sorts from the highest score. False: some score is no number.
 bool SortDown(Ranked& ranked) {
-  for (const auto& [score, ignored] : ranked) {
-    if (std::isnan(score)) return false;
+  for (const RankedScore& each : ranked) {
+    if (std::isnan(each.score)) return false;
   }
   std::sort(ranked.begin(), ranked.end(),
-            [](const auto& a, const auto& b) { return a.first > b.first; });
+            [](const auto& a, const auto& b) { return a.score > b.score; });
   return true;
 }
 
@@ -32,30 +32,39 @@ void ForEachThreshold(const Ranked& ranked, F at) {
   double positives = 0;
   double negatives = 0;
   for (size_t i = 0; i < ranked.size(); ++i) {
-    (ranked[i].second ? positives : negatives) += 1;
-    if (i + 1 == ranked.size() || ranked[i + 1].first != ranked[i].first) {
+    (ranked[i].is_true ? positives : negatives) += ranked[i].weight;
+    if (i + 1 == ranked.size() || ranked[i + 1].score != ranked[i].score) {
       at(positives, negatives);
     }
   }
 }
 
-double CountOfTrue(const Ranked& ranked) {
-  return static_cast<double>(
-      std::count_if(ranked.begin(), ranked.end(),
-                    [](const auto& each) { return each.second; }));
+double WeightOf(const Ranked& ranked, bool is_true) {
+  double sum = 0;
+  for (const RankedScore& each : ranked) {
+    if (each.is_true == is_true) sum += each.weight;
+  }
+  return sum;
 }
 
-// Rows of all samples: [kind, scores..., truth...], where the truth is a class,
-// or one number a label (NaN: does not count).
+// Rows of all samples: [kind, scores..., truth..., weights...], where the truth
+// is a class, or one number a label (NaN: does not count). Weights are as the
+// truth, and there where the kind says so.
+constexpr double kClasses = 1;
+constexpr double kLabels = -1;
+constexpr double kWeighed = 2;  // times one of these
+
 class RowView {
  public:
   explicit RowView(const at::Tensor& rows)
       : rows_(rows.to(at::kDouble).contiguous()),
         columns_(rows_.size(1)),
-        has_classes_(rows_.const_data_ptr<double>()[0] > 0) {}
+        has_classes_(rows_.const_data_ptr<double>()[0] > 0),
+        has_weights_(std::abs(rows_.const_data_ptr<double>()[0]) == kWeighed) {}
 
   int64_t classes() const {
-    return has_classes_ ? columns_ - 2 : (columns_ - 1) / 2;
+    if (has_classes_) return columns_ - (has_weights_ ? 3 : 2);
+    return (columns_ - 1) / (has_weights_ ? 3 : 2);
   }
   // One class at a time, as all at once would be several times the rows.
   void AddClass(int64_t index, Ranked& ranked) const {
@@ -63,12 +72,15 @@ class RowView {
     for (int64_t n = 0; n < rows_.size(0); ++n, row += columns_) {
       const double score = row[1 + index];
       if (has_classes_) {
-        ranked.emplace_back(score,
-                            row[columns_ - 1] == static_cast<double>(index));
+        ranked.push_back({score,
+                          row[1 + classes()] == static_cast<double>(index),
+                          has_weights_ ? row[columns_ - 1] : 1});
         continue;
       }
       const double truth = row[1 + classes() + index];
-      if (!std::isnan(truth)) ranked.emplace_back(score, truth > 0);
+      if (std::isnan(truth)) continue;
+      ranked.push_back({score, truth > 0,
+                        has_weights_ ? row[1 + 2 * classes() + index] : 1});
     }
   }
 
@@ -76,13 +88,14 @@ class RowView {
   const at::Tensor rows_;
   const int64_t columns_;
   const bool has_classes_;
+  const bool has_weights_;
 };
 
 }  // namespace
 
 double AreaUnderRoc(Ranked ranked) {
-  const double positives = CountOfTrue(ranked);
-  const double negatives = static_cast<double>(ranked.size()) - positives;
+  const double positives = WeightOf(ranked, true);
+  const double negatives = WeightOf(ranked, false);
   if (positives == 0 || negatives == 0 || !SortDown(ranked)) return kNone;
   double area = 0;
   double last_true = 0;
@@ -96,7 +109,7 @@ double AreaUnderRoc(Ranked ranked) {
 }
 
 double AveragePrecisionOf(Ranked ranked) {
-  const double positives = CountOfTrue(ranked);
+  const double positives = WeightOf(ranked, true);
   if (positives == 0 || !SortDown(ranked)) return kNone;
   double sum = 0;
   double last_true = 0;
@@ -118,13 +131,20 @@ void RankingMetric::Update(const Batch& batch) {
   } else {
     // A sigmoid keeps the order, so logits stay as they are.
     truth = read.target.to(type);
-    if (read.counts.defined()) {
-      truth = truth.masked_fill(read.counts.eq(0), kNone);
+    if (read.weights.defined()) {
+      truth = truth.masked_fill(read.weights.eq(0), kNone);
     }
   }
-  const at::Tensor kind =
-      at::full({read.scores.size(0), 1}, read.has_classes ? 1 : -1, type);
-  at::Tensor part = at::cat({kind, read.scores, truth}, 1);
+  // Said by the job, not by the batch: rows of all batches are alike.
+  const bool is_weighed = !options_.labels.weighing.empty();
+  const double kind =
+      (read.has_classes ? kClasses : kLabels) * (is_weighed ? kWeighed : 1);
+  std::vector<at::Tensor> columns = {
+      at::full({read.scores.size(0), 1}, kind, type), read.scores, truth};
+  if (is_weighed) {
+    columns.push_back(read.weights.reshape(truth.sizes()).to(type));
+  }
+  at::Tensor part = at::cat(columns, 1);
   if (!parts_.empty() && parts_.front().size(1) != part.size(1)) {
     throw Error(ErrorKind::kTraining,
                 "scores of " + std::to_string(read.scores.size(1)) +
@@ -163,7 +183,7 @@ std::vector<std::pair<std::string, double>> RankingMetric::Values(
     of_classes.push_back(value);
     if (std::isnan(value)) continue;
     const double weight =
-        options_.average == Average::kWeighted ? CountOfTrue(ranked) : 1;
+        options_.average == Average::kWeighted ? WeightOf(ranked, true) : 1;
     sum += weight * value;
     weights += weight;
   }

@@ -9,9 +9,10 @@
 //                      AveragePrecision
 //
 // They need every score: ranks collect them (classes + 2, or 2 labels + 1
-// numbers of each sample). NaN for a class that is never true or, for auroc,
-// always, and for one with a score that is NaN; averages leave such classes
-// out, and are NaN when none is left.
+// numbers of each sample; with weights one, or one of each label, more). NaN
+// for a class that is never true or, for auroc, always, and for one with a
+// score that is NaN; averages leave such classes out, and are NaN when none is
+// left.
 #pragma once
 
 #include <string>
@@ -25,7 +26,12 @@
 namespace epochd::engine {
 
 // Scores of one class, and whether it is true.
-using Ranked = std::vector<std::pair<double, bool>>;
+struct RankedScore {
+  double score = 0;
+  bool is_true = false;
+  double weight = 1;
+};
+using Ranked = std::vector<RankedScore>;
 double AreaUnderRoc(Ranked ranked);
 double AveragePrecisionOf(Ranked ranked);
 

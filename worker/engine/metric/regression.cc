@@ -11,8 +11,15 @@ namespace epochd::engine {
 void ErrorMetric::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
   const auto [output, target] = SameShape(batch, options_.fields);
+  // A sample's own ratio does not know its weight.
+  Weighing weighing = options_.weighing;
+  at::Tensor of_samples;
+  if (options_.per_sample) {
+    of_samples = SampleWeights(batch, weighing, output.sizes());
+    weighing.sample_weight.clear();
+  }
   const at::Tensor weights =
-      WeightsOf(batch, options_.weighing, output.sizes(), at::kDouble);
+      WeightsOf(batch, weighing, output.sizes(), at::kDouble);
   const at::Tensor truth = Blanked(target.to(at::kDouble), weights);
   const at::Tensor difference =
       Blanked(output.to(at::kDouble), weights) - truth;
@@ -38,8 +45,9 @@ void ErrorMetric::Update(const Batch& batch) {
   const at::Tensor sizes = size.reshape({samples, -1}).sum(1);
   const at::Tensor ratios =
       SafeRatio(error.reshape({samples, -1}).sum(1), sizes).sqrt();
-  const at::Tensor has_size = sizes.gt(0);
-  Add((ratios * has_size).sum(), has_size.sum());
+  at::Tensor own = sizes.gt(0).to(at::kDouble);
+  if (of_samples.defined()) own = own * of_samples;
+  Add((Blanked(ratios, own) * own).sum(), own.sum());
 }
 
 double ErrorMetric::Finish(double mean) const {

@@ -9,7 +9,7 @@
 //   RelativeL2  sqrt(sum d^2 / sum t^2); by sample, the mean over samples of it
 //
 // RelativeL2 of a truth that is all 0 is NaN; by sample, such samples are left
-// out. Sums are taken in double.
+// out, and sample weights, [B], are of samples. Sums are taken in double.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@ namespace epochd::engine {
 
 void Similarity::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  auto [output, target, weights] = ReadImages(batch, options_);
+  auto [output, target, weights, of_samples] = ReadImages(batch, options_);
   // Variances are small differences of large numbers.
   output = output.to(at::kDouble);
   target = target.to(at::kDouble);
@@ -17,12 +17,14 @@ void Similarity::Update(const Batch& batch) {
       options_.multi_scale
           ? MultiScaleSsim(output, target, weights, options_.ssim)
           : Ssim(output, target, weights, options_.ssim);
-  if (!of_images.defined()) {
+  if (!of_images.defined() && !of_samples.defined()) {
     Add(values.sum(), values.size(0));
     return;
   }
-  const at::Tensor has_some = of_images.gt(0);
-  Add((values * has_some).sum(), has_some.sum());
+  at::Tensor own = of_images.defined() ? of_images.gt(0).to(at::kDouble)
+                                       : at::ones_like(values);
+  if (of_samples.defined()) own = own * of_samples;
+  Add((Blanked(values, own) * own).sum(), own.sum());
 }
 
 }  // namespace epochd::engine

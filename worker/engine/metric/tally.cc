@@ -14,6 +14,12 @@ namespace {
 at::Tensor MatrixOfClasses(const LabelledScores& read) {
   const int64_t classes = read.scores.size(1);
   const at::Tensor cells = read.target * classes + read.scores.argmax(1);
+  if (read.weights.defined()) {
+    // A bincount with weights is not the same each time on a device.
+    return at::zeros({classes * classes}, read.weights.options())
+        .index_put_({cells}, read.weights, /*accumulate=*/true)
+        .reshape({classes, classes});
+  }
   return at::bincount(cells, {}, classes * classes)
       .reshape({classes, classes})
       .to(at::kDouble);
@@ -25,7 +31,7 @@ at::Tensor CountsOfLabels(const LabelledScores& read, double threshold,
       GivenLabels(read.scores, threshold, from_logits).to(at::kDouble);
   const at::Tensor& truth = read.target;
   const auto total = [&read](const at::Tensor& cells) {
-    return (read.counts.defined() ? cells * read.counts : cells).sum(0);
+    return (read.weights.defined() ? cells * read.weights : cells).sum(0);
   };
   return at::stack(
       {total(truth * given), total((1 - truth) * given),

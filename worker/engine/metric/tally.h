@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tally: counts of what was predicted and what was true, which metrics of
-// decisions are made of. Additive over batches and ranks, and kept on the
-// device of the scores until it is asked.
+// Tally: counts of what was predicted and what was true, or sums of weights,
+// which metrics of decisions are made of. Additive over batches and ranks, and
+// kept on the device of the scores until it is asked.
 //
 //   classes  a matrix [C, C]: rows are true, columns predicted classes
 //   labels   [L, 4]: true positives, false positives, false negatives, true

@@ -4,6 +4,7 @@
 #include <torch/types.h>
 
 #include <cmath>
+#include <vector>
 
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/loss/binary.h"
@@ -19,14 +20,62 @@ std::string MessageOf(const Loss& loss, const Batch& batch) {
   return ErrorOf([&] { loss.Compute(batch); });
 }
 
-TEST(LossTest, Case190RefusesToBroadcastPredictionAgainstTarget) {
-  const Batch batch{{"output", torch::zeros({4, 1})},
-                    {"target", torch::zeros({4})}};
-  EXPECT_EQ(MessageOf(MseLoss({}), batch),
-            "batch field \"target\": shape [4] does not go with shape [4, 1] "
+TEST(LossTest, Case190NeverBroadcastsPredictionAgainstTarget) {
+  const at::Tensor values = torch::tensor({1.0f, 2.0f, 3.0f, 4.0f});
+  const at::Tensor column = values.unsqueeze(1);
+  // Broadcast to [4, 4] it would be 2.5.
+  for (const Batch& batch :
+       {Batch{{"output", column}, {"target", values}},
+        Batch{{"output", values}, {"target", column}},
+        Batch{{"output", column}, {"target", values.to(torch::kLong)}}}) {
+    EXPECT_EQ(MseLoss({}).Compute(batch).item<float>(), 0);
+  }
+  const Batch fewer{{"output", torch::zeros({4, 1})},
+                    {"target", torch::zeros({3})}};
+  EXPECT_EQ(MessageOf(MseLoss({}), fewer),
+            "batch field \"target\": shape [3] does not go with shape [4, 1] "
             "of \"output\"; both must have the same shape");
-  EXPECT_NE(MessageOf(L1Loss({}), batch), "");
-  EXPECT_NE(MessageOf(BceWithLogitsLoss({}), batch), "");
+  for (const std::vector<int64_t>& sizes :
+       std::vector<std::vector<int64_t>>{{4, 2}, {1, 4}, {4, 1, 1}}) {
+    const Batch other{{"output", torch::zeros(sizes)},
+                      {"target", torch::zeros({4})}};
+    EXPECT_NE(MessageOf(L1Loss({}), other), "") << sizes.size();
+    EXPECT_NE(MessageOf(BceWithLogitsLoss({}), other), "") << sizes.size();
+  }
+}
+
+TEST(LossTest, OneLogitGoesWithClassesThatLackItsDimension) {
+  const at::Tensor logits = torch::tensor({{2.0f}, {-1.0f}, {0.5f}});
+  const at::Tensor truth = torch::tensor({1, 0, 0});
+  const float expected =
+      BceWithLogitsLoss({})
+          .Compute({{"output", logits},
+                    {"target", truth.to(torch::kFloat).unsqueeze(1)}})
+          .item<float>();
+  EXPECT_EQ(BceWithLogitsLoss({})
+                .Compute({{"output", logits}, {"target", truth}})
+                .item<float>(),
+            expected);
+  // Of images, and with masks and weights of either shape.
+  const at::Tensor output = torch::rand({2, 1, 3, 5});
+  const at::Tensor target = torch::rand({2, 3, 5}).ge(0.5);
+  const at::Tensor mask = torch::rand({2, 3, 5}).ge(0.5);
+  const float masked = torch::binary_cross_entropy_with_logits(
+                           output.squeeze(1), target.to(torch::kFloat), {}, {},
+                           at::Reduction::None)
+                           .index({mask})
+                           .mean()
+                           .item<float>();
+  BceWithLogitsLoss::Options options;
+  options.weighing.mask = "mask";
+  for (const at::Tensor& given : {output, output.squeeze(1)}) {
+    for (const at::Tensor& own : {mask, mask.unsqueeze(1)}) {
+      const Batch batch{{"output", given}, {"target", target}, {"mask", own}};
+      const BceWithLogitsLoss loss(options);
+      EXPECT_FLOAT_EQ(loss.Compute(batch).item<float>(), masked);
+      EXPECT_EQ(loss.NumItems(batch), mask.sum().item<double>());
+    }
+  }
 }
 
 TEST(LossTest, CountsTheItemsThatItsMeanIsOver) {

@@ -241,6 +241,43 @@ TEST(PdeResidualTest, WeightsMaskAndCausality) {
   EXPECT_THROW(value(json), Error);
 }
 
+// Points that do not count neither hold up later times nor have a residual.
+TEST(PdeResidualTest, CausalityAndResidualsKnowMaskAndWeights) {
+  const auto of = [](const std::vector<double>& times,
+                     const std::vector<double>& slopes) {
+    const at::Tensor t = at::tensor(times, at::kDouble);
+    const at::Tensor points =
+        at::stack({t, at::zeros_like(t)}, 1).requires_grad_(true);
+    return At(points, Column(points, 1) * at::tensor(slopes, at::kDouble));
+  };
+  catalogue::Json json = {{"type", "PdeResidual"},
+                          {"expression", "u_x"},
+                          {"causal_epsilon", 0.4},
+                          {"causal_slices", 2}};
+  const auto value = [&json](const Batch& batch) {
+    return Build(json)->Compute(batch).item<double>();
+  };
+  const double whole = value(of({0.1, 0.2, 0.7}, {1, 2, 3}));
+
+  json["mask"] = "m";
+  Batch masked = of({0.1, 0.3, 0.2, NAN, 0.7}, {1, 50, 2, NAN, 3});
+  masked.Set("m", at::tensor({1, 0, 1, 0, 1}, at::kDouble));
+  EXPECT_DOUBLE_EQ(value(masked), whole);
+  EXPECT_EQ(Build(json)->NumItems(masked), 3);
+  const at::Tensor residual = Build(json)->Residual(masked).flatten();
+  EXPECT_TRUE(residual.equal(at::tensor({1, 0, 2, 0, 3}, at::kDouble)))
+      << residual;
+
+  json.erase("mask");
+  json["sample_weight"] = "w";
+  Batch weighed = of({0.1, 0.2, 0.7}, {1, 2, 3});
+  weighed.Set("w", at::tensor({3.0, 1.0, 0.5}, at::kDouble));
+  const double first = (3.0 * 1 + 1.0 * 4) / (3.0 + 1.0);
+  EXPECT_NEAR(value(weighed),
+              (3.0 * 1 + 1.0 * 4 + 0.5 * 9 * std::exp(-0.4 * first)) / 4.5,
+              1e-12);
+}
+
 TEST(PdeResidualTest, KeepsNoGraphWhereGradientsAreOff) {
   const at::Tensor points = Points(8, 2);
   const Batch batch = At(points, Column(points, 1).pow(3));

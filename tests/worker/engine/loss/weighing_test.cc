@@ -10,6 +10,7 @@
 #include <cmath>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/engine/error_of.h"
@@ -186,6 +187,9 @@ TEST(WeighingTest, FieldsFitWithOnesBySampleOrWithoutChannels) {
   EXPECT_EQ(fits({2, 5, 4}, {2, 3, 5, 4}), (Sizes{2, 1, 5, 4}));
   EXPECT_EQ(fits({2, 5}, {2, 3, 5}), (Sizes{2, 1, 5}));
   EXPECT_EQ(fits({2}, {2, 2}), (Sizes{2, 1}));
+  // Of what has no channels.
+  EXPECT_EQ(fits({2, 1}, {2}), (Sizes{2}));
+  EXPECT_EQ(fits({2, 1, 5, 4}, {2, 5, 4}), (Sizes{2, 5, 4}));
 }
 
 TEST(WeighingTest, RefusesWhatFitsInNoOrTwoWays) {
@@ -215,8 +219,49 @@ TEST(BinaryLossesTest, RefuseNumbersOfOtherClasses) {
   const Batch batch{{"output", torch::zeros({2, 5})},
                     {"target", torch::zeros({2, 5})}};
   EXPECT_EQ(ErrorOf([&] { BceWithLogitsLoss(options).Compute(batch); }),
-            "pos_weight: 2 numbers for 5 in the last dimension; one, or one "
-            "for each, is accepted");
+            "pos_weight: 2 numbers for 5 classes (the second dimension); one, "
+            "or one for each, is accepted");
+}
+
+TEST(BinaryLossesTest, ClassesAreTheSecondDimension) {
+  const at::Tensor target = torch::rand({2, 3, 4}).ge(0.5).to(torch::kFloat);
+  const Batch batch{{"output", torch::rand({2, 3, 4})}, {"target", target}};
+  const Batch parts[] = {{{"output", batch.At("output").select(1, 0)},
+                          {"target", target.select(1, 0)}},
+                         {{"output", batch.At("output").select(1, 1)},
+                          {"target", target.select(1, 1)}},
+                         {{"output", batch.At("output").select(1, 2)},
+                          {"target", target.select(1, 2)}}};
+  const auto expect = [&](auto options, auto fill, auto make) {
+    double expected = 0;
+    for (int i = 0; i < 3; ++i) {
+      auto one = options;
+      fill(one, {i + 1.0});
+      expected += make(one)->Compute(parts[i]).template item<double>() / 3;
+    }
+    fill(options, {1.0, 2.0, 3.0});
+    EXPECT_NEAR(make(options)->Compute(batch).template item<double>(), expected,
+                1e-6);
+  };
+  const auto weights = [](auto& options, std::vector<double> values) {
+    options.class_weights = std::move(values);
+  };
+  const auto positives = [](auto& options, std::vector<double> values) {
+    options.pos_weight = std::move(values);
+  };
+  const auto logits = [](const auto& options) {
+    return std::make_shared<BceWithLogitsLoss>(options);
+  };
+  const auto shares = [](const auto& options) {
+    return std::make_shared<BceLoss>(options);
+  };
+  expect(BceWithLogitsLoss::Options(), weights, logits);
+  expect(BceWithLogitsLoss::Options(), positives, logits);
+  expect(BceLoss::Options(), weights, shares);
+  expect(BceLoss::Options(), positives, shares);
+  expect(FocalLoss::Options(), weights, [](const auto& options) {
+    return std::make_shared<FocalLoss>(options);
+  });
 }
 
 TEST(BinaryLossesTest, StayFiniteForCertainLogits) {

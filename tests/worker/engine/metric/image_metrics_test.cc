@@ -43,7 +43,7 @@ TEST(PsnrTest, RefusesBordersOfWhatIsNoImage) {
 
 TEST(PsnrTest, AnImageThatHasNothingToCountIsLeftOut) {
   Psnr::Options options;
-  options.mask = "mask";
+  options.weighing.mask = "mask";
   Psnr metric(options);
   const at::Tensor output = torch::full({2, 1, 2, 2}, 0.1, torch::kDouble);
   at::Tensor odd = output.clone();
@@ -53,7 +53,7 @@ TEST(PsnrTest, AnImageThatHasNothingToCountIsLeftOut) {
                  {"mask", torch::tensor({1.0f, 0.0f})}});
   EXPECT_NEAR(ValueOf(metric), 20, 1e-9);
   Similarity::Options similarity;
-  similarity.mask = "mask";
+  similarity.weighing.mask = "mask";
   similarity.ssim.window = 3;
   Similarity ssim(similarity);
   const at::Tensor image = torch::rand({2, 1, 5, 5});
@@ -61,6 +61,55 @@ TEST(PsnrTest, AnImageThatHasNothingToCountIsLeftOut) {
                {"target", image},
                {"mask", torch::tensor({1.0f, 0.0f})}});
   EXPECT_NEAR(ValueOf(ssim), 1, 1e-9);
+}
+
+TEST(PsnrTest, SampleWeightsAreOfImages) {
+  Psnr::Options options;
+  options.weighing = {.mask = "mask", .sample_weight = "w"};
+  Psnr metric(options);
+  at::Tensor output = torch::full({3, 1, 2, 2}, 0.1, torch::kDouble);
+  output[1].fill_(0.01);
+  output[2].fill_(NAN);
+  const Batch batch{{"output", output},
+                    {"target", torch::zeros({3, 1, 2, 2})},
+                    {"mask", torch::tensor({0.5f, 1.0f, 0.0f})},
+                    {"w", torch::tensor({3.0f, 1.0f, 5.0f})}};
+  metric.Update(batch);
+  EXPECT_NEAR(ValueOf(metric), (3 * 20 + 1 * 40) / 4.0, 1e-9);
+  options.weighing.mask = "";
+  Psnr unmasked(options);
+  Batch last = batch;
+  last.Set("w", torch::tensor({3.0f, 1.0f, 0.0f}));
+  unmasked.Update(last);
+  EXPECT_NEAR(ValueOf(unmasked), 25, 1e-9);
+  Similarity::Options similarity;
+  similarity.weighing.sample_weight = "w";
+  similarity.ssim.window = 3;
+  const auto value = [&](std::vector<float> weights) {
+    Similarity ssim(similarity);
+    torch::manual_seed(1);
+    ssim.Update({{"output", torch::rand({2, 1, 5, 5})},
+                 {"target", torch::rand({2, 1, 5, 5})},
+                 {"w", torch::tensor(weights)}});
+    return ValueOf(ssim);
+  };
+  EXPECT_NEAR(value({3, 1}), (3 * value({1, 0}) + value({0, 1})) / 4, 1e-9);
+}
+
+TEST(ErrorMetricTest, SampleWeightsAreOfElementsOrOfSamplesRatios) {
+  ErrorMetric::Options options;
+  options.weighing.sample_weight = "w";
+  const Batch batch{{"output", torch::tensor({{1.0}, {4.0}})},
+                    {"target", torch::tensor({2.0, 1.0})},
+                    {"w", torch::tensor({3.0, 1.0})}};
+  ErrorMetric mae(options);
+  mae.Update(batch);
+  EXPECT_DOUBLE_EQ(ValueOf(mae), (3 * 1 + 1 * 3) / 4.0);
+  options.kind = ErrorMetric::Kind::kRelativeL2;
+  options.per_sample = true;
+  ErrorMetric relative(options);
+  relative.Update(batch);
+  EXPECT_DOUBLE_EQ(ValueOf(relative), (3 * 0.5 + 1 * 3) / 4.0);
 }
 
 TEST(ErrorMetricTest, ATruthOfNothingHasNoRelativeError) {

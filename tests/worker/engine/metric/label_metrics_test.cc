@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/worker/engine/digits_run.h"
@@ -42,7 +43,7 @@ TEST(AccuracyTest, LeavesOutIgnoredAndMaskedSamples) {
   TopKAccuracy metric({});
   metric.Update(Pairs(scores, torch::tensor({0, -100, 1, -100})));
   EXPECT_EQ(ValueOf(metric), 0.5);
-  TopKAccuracy masked({.ignore_index = 0, .mask = "mask"});
+  TopKAccuracy masked({.ignore_index = 0, .weighing = {.mask = "mask"}});
   Batch batch = Pairs(scores, torch::tensor({0, 1, 1, 1}));
   batch.Set("mask", torch::tensor({true, true, false, true}));
   masked.Update(batch);
@@ -123,7 +124,7 @@ TEST(ClassScoreTest, RefusesLabelsThatAreNoShares) {
 }
 
 TEST(AccuracyTest, WhatIsMaskedMayBeAnything) {
-  TopKAccuracy metric({.mask = "mask"});
+  TopKAccuracy metric({.weighing = {.mask = "mask"}});
   Batch batch =
       Pairs(torch::tensor({{2.0f, 1.0f}, {2.0f, 1.0f}}), torch::tensor({0, 7}));
   batch.Set("mask", torch::tensor({true, false}));
@@ -168,7 +169,7 @@ TEST(ClassScoreTest, OneAndTheSameScoreWhicheverShapeLabelsHave) {
 
 TEST(ClassScoreTest, MasksAndMissingLabelsDoNotCount) {
   ClassScore::Options options = Scored(ClassScore::Kind::kAccuracy);
-  options.labels.mask = "mask";
+  options.labels.weighing.mask = "mask";
   options.average = Average::kMicro;
   ClassScore metric(options);
   Batch batch = Pairs(torch::tensor({{1.0f, -1.0f}, {1.0f, 1.0f}}),
@@ -176,6 +177,170 @@ TEST(ClassScoreTest, MasksAndMissingLabelsDoNotCount) {
   batch.Set("mask", torch::tensor({{1.0f, 0.0f}, {1.0f, 1.0f}}));
   metric.Update(batch);
   EXPECT_EQ(ValueOf(metric), 0.5);
+}
+
+TEST(ClassScoreTest, OneScoreHasLabelsWhicheverTypeTheyHave) {
+  const at::Tensor logits = torch::tensor({2.0f, -1.0f, 0.5f, 0.6f, -2.0f});
+  const at::Tensor truth = torch::tensor({1, 0, 0, 1, 1});
+  const at::Tensor column = logits.unsqueeze(1);
+  // Image masks: [B, 1, H, W] beside [B, H, W].
+  const at::Tensor image = logits.reshape({1, 1, 1, 5});
+  const at::Tensor places = truth.reshape({1, 1, 5});
+  for (const auto& [output, target] :
+       std::vector<std::pair<at::Tensor, at::Tensor>>{
+           {column, truth},
+           {column, truth.unsqueeze(1)},
+           {column, truth.to(torch::kFloat)},
+           {column, truth.to(torch::kBool)},
+           {logits, truth},
+           {logits, truth.unsqueeze(1)},
+           {image, places}}) {
+    const Batch batch = Pairs(output, target);
+    TopKAccuracy accuracy({});
+    accuracy.Update(batch);
+    EXPECT_DOUBLE_EQ(ValueOf(accuracy), 3.0 / 5);
+    ClassScore f1(Scored(ClassScore::Kind::kFBeta));
+    f1.Update(batch);
+    EXPECT_DOUBLE_EQ(ValueOf(f1), 2.0 * 2 / (2 * 2 + 1 + 1));
+    RankingMetric auroc({});
+    auroc.Update(batch);
+    EXPECT_DOUBLE_EQ(ValueOf(auroc), 4.0 / 6);
+  }
+  TopKAccuracy of_shares({.from_logits = false});
+  of_shares.Update(Pairs(column.sigmoid(), truth));
+  EXPECT_DOUBLE_EQ(ValueOf(of_shares), 3.0 / 5);
+  TopKAccuracy weighed({.weighing = {.sample_weight = "w"}});
+  Batch batch = Pairs(column, truth);
+  batch.Set("w", torch::tensor({{1.0f}, {2.0f}, {3.0f}, {4.0f}, {0.0f}}));
+  weighed.Update(batch);
+  EXPECT_DOUBLE_EQ(ValueOf(weighed), 7.0 / 10);
+}
+
+// Values are scikit-learn 1.x's, each with sample_weight=w, of y, the argmax of
+// s, and, for order, the columns of softmax(s) against those of one-hot y.
+class WeighedTest : public testing::TestWithParam<const char*> {
+ protected:
+  static Batch Whole() {
+    Batch batch = Pairs(torch::tensor({{2.0f, 1.0f, 0.1f},
+                                       {0.0f, 2.5f, 1.0f},
+                                       {1.0f, 0.3f, 2.2f},
+                                       {2.4f, 0.0f, 1.7f},
+                                       {0.2f, 1.4f, 2.0f},
+                                       {1.6f, 2.0f, 0.0f}}),
+                        torch::tensor({0, 1, 2, 1, 0, 1}));
+    batch.Set("w", torch::tensor({1.0f, 0.5f, 2.0f, 0.25f, 1.5f, 3.0f}));
+    return batch;
+  }
+  // In two parts, as ranks and batches have it. Masks weigh alike.
+  static void UpdateIn(Metric& metric, const Batch& batch) {
+    for (const auto& [from, to] : {std::pair{0, 2}, std::pair{2, 6}}) {
+      Batch part;
+      for (const char* field : {"output", "target", "w"}) {
+        part.Set(field, batch.At(field).slice(0, from, to));
+      }
+      metric.Update(part);
+    }
+  }
+  static Weighing By() {
+    Weighing weighing;
+    (std::string(GetParam()) == "mask" ? weighing.mask
+                                       : weighing.sample_weight) = "w";
+    return weighing;
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Fields, WeighedTest,
+                         testing::Values("mask", "sample_weight"));
+
+TEST_P(WeighedTest, DecisionsAreScikitLearns) {
+  TopKAccuracy accuracy({.weighing = By()});
+  UpdateIn(accuracy, Whole());
+  EXPECT_NEAR(ValueOf(accuracy), 0.7878787878787878, 1e-9);
+  const std::pair<Average, double> f1[] = {
+      {Average::kMacro, 0.7420411006617904},
+      {Average::kWeighted, 0.7767961749152972},
+      {Average::kMicro, 0.7878787878787878}};
+  for (const auto& [average, value] : f1) {
+    ClassScore::Options options = Scored(ClassScore::Kind::kFBeta);
+    options.labels.weighing = By();
+    options.average = average;
+    ClassScore metric(options);
+    UpdateIn(metric, Whole());
+    EXPECT_NEAR(ValueOf(metric), value, 1e-9);
+  }
+  DecisionOptions options;
+  options.labels.weighing = By();
+  ConfusionMatrix matrix(options);
+  UpdateIn(matrix, Whole());
+  EXPECT_TRUE(matrix.Tables({matrix.Sums(), {}})
+                  .at(0)
+                  .values.equal(torch::tensor(
+                      {{1.0, 0.0, 1.5}, {0.25, 3.5, 0.0}, {0.0, 0.0, 2.0}},
+                      torch::kDouble)));
+}
+
+TEST_P(WeighedTest, OrderIsScikitLearns) {
+  struct Case {
+    bool precision;
+    Average average;
+    double value;
+  };
+  const Case cases[] = {{false, Average::kMacro, 0.795169082125604},
+                        {true, Average::kMacro, 0.852394916911046},
+                        {false, Average::kWeighted, 0.8036890645586298},
+                        {true, Average::kWeighted, 0.8603039189549454},
+                        {false, Average::kMicro, 0.7878787878787878},
+                        {true, Average::kMicro, 0.7901088810179719}};
+  for (const Case& each : cases) {
+    RankingMetric::Options options;
+    options.precision = each.precision;
+    options.average = each.average;
+    options.labels.weighing = By();
+    RankingMetric metric(options);
+    UpdateIn(metric, Whole());
+    EXPECT_NEAR(ValueOf(metric), each.value, 1e-6);
+  }
+}
+
+TEST_P(WeighedTest, LabelsAreScikitLearns) {
+  Batch batch = Whole();
+  batch.Set("output", torch::tensor({2.0f, -1.0f, 0.5f, 0.5f, -2.0f, 1.5f}));
+  batch.Set("target", torch::tensor({1, 0, 0, 1, 1, 0}));
+  const auto value = [&batch](Metric&& metric) {
+    UpdateIn(metric, batch);
+    return ValueOf(metric);
+  };
+  EXPECT_NEAR(value(TopKAccuracy({.weighing = By()})), 0.21212121212121213,
+              1e-9);
+  ClassScore::Options f1 = Scored(ClassScore::Kind::kFBeta);
+  f1.labels.weighing = By();
+  EXPECT_NEAR(value(ClassScore(f1)), 0.2777777777777778, 1e-9);
+  RankingMetric::Options ranking;
+  ranking.labels.weighing = By();
+  EXPECT_NEAR(value(RankingMetric(ranking)), 0.3884297520661157, 1e-6);
+  ranking.precision = true;
+  EXPECT_NEAR(value(RankingMetric(ranking)), 0.5636363636363636, 1e-6);
+}
+
+TEST(ChallengeScoreTest, RecordingsWeigh) {
+  ChallengeScore::Options options;
+  options.weights = {{1, 0}, {0, 1}};
+  options.labels.weighing.sample_weight = "w";
+  const at::Tensor scores = torch::tensor({{2.0f, -1.0f}, {2.0f, -1.0f}});
+  for (const at::Tensor& target :
+       {torch::tensor({0, 1}), torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}})}) {
+    ChallengeScore metric(options);
+    Batch batch = Pairs(scores, target);
+    batch.Set("w", torch::tensor({3.0f, 0.5f}));
+    metric.Update(batch);
+    // Earned 3, at best 3.5, by the normal class 3.
+    EXPECT_DOUBLE_EQ(ValueOf(metric), 0);
+    options.normal_class = 1;
+    ChallengeScore other(options);
+    other.Update(batch);
+    // By the normal class 0.5.
+    EXPECT_DOUBLE_EQ(ValueOf(other), 2.5 / 3);
+    options.normal_class = 0;
+  }
 }
 
 TEST(ConfusionMatrixTest, HasTrueClassesInRows) {
