@@ -21,6 +21,8 @@ namespace {
 
 constexpr absl::Duration kFirstPause = absl::Milliseconds(200);
 constexpr absl::Duration kLongestPause = absl::Minutes(1);
+// One fork. After so long without any answer it hangs.
+constexpr absl::Duration kAnswerTimeout = absl::Seconds(10);
 constexpr off_t kMaxLogBytes = 1 << 20;
 
 }  // namespace
@@ -50,7 +52,17 @@ void WarmPool::Poll(absl::Time now) {
   while (const auto reply = keeper::ReceiveWarmReply(socket_, is_open)) {
     Answered(*reply);
   }
-  if (!is_open) Drop(now);
+  if (!is_open) {
+    Drop(now);
+  } else if (pending_.empty()) {
+    answer_deadline_ = absl::InfiniteFuture();
+  } else if (answer_deadline_ == absl::InfiniteFuture()) {
+    answer_deadline_ = now + kAnswerTimeout;
+  } else if (now >= answer_deadline_) {
+    spdlog::warn("warm trainer: no answer for {}, ending pid {}",
+                 absl::FormatDuration(kAnswerTimeout), pid_);
+    Drop(now);
+  }
 }
 
 void WarmPool::Answered(const keeper::WarmReply& reply) {
@@ -60,6 +72,7 @@ void WarmPool::Answered(const keeper::WarmReply& reply) {
     spdlog::info("warm trainer is ready, pid {}", pid_);
     return;
   }
+  answer_deadline_ = absl::InfiniteFuture();
   const auto it = pending_.find(reply.id);
   if (it == pending_.end()) return;
   if (reply.error == 0) {
@@ -115,6 +128,7 @@ void WarmPool::Drop(absl::Time now) {
   // Served or not: a second keeper of a rank gives way to the first.
   for (auto& [id, request] : pending_) failed_.push_back(std::move(request));
   pending_.clear();
+  answer_deadline_ = absl::InfiniteFuture();
   pause_ = std::clamp(pause_ * 2, kFirstPause, kLongestPause);
   next_launch_ = now + pause_;
   spdlog::warn("warm trainer is gone; ranks start cold for {}",

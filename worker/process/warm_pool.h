@@ -7,7 +7,8 @@
 //
 //   absent -> starting   Poll, when the pause after a death is over
 //   starting -> ready    it said so
-//   any -> absent        it died; the pause doubles up to a minute
+//   any -> absent        it died, or was ended as it did not answer; the pause
+//                        doubles up to a minute
 #pragma once
 
 #include <sys/types.h>
@@ -59,6 +60,8 @@ class WarmPool {
   // Not yet answered, by id, each with a descriptor of its own.
   std::map<int64_t, keeper::RankRequest> pending_;
   std::vector<keeper::RankRequest> failed_;
+  // Infinite: nothing is asked, or Poll has not seen it yet.
+  absl::Time answer_deadline_ = absl::InfiniteFuture();
   int64_t last_id_ = 0;
   absl::Time next_launch_ = absl::InfinitePast();
   absl::Duration pause_ = absl::ZeroDuration();

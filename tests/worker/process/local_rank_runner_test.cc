@@ -239,6 +239,21 @@ TEST_F(LocalRunner, AWarmParentThatDiesOverARequestIsMadeUpForCold) {
   EXPECT_EQ(folder.log(), "cold\n");
 }
 
+TEST_F(LocalRunner, AWarmParentThatHangsIsReplacedAndMadeUpForCold) {
+  const auto runner = Make(/*warm=*/true);
+  ASSERT_TRUE(WaitForWarm(*runner));
+  const std::vector<pid_t> parents = keeper::Descendants(getpid());
+  for (const pid_t pid : parents) kill(pid, SIGSTOP);
+  const AttemptFolder folder(dir_ / "a", ScriptExperiment("echo $STARTED"));
+  ASSERT_TRUE(runner->Start({.attempt_dir = folder.dir()}, false).ok());
+  runner->Poll(Now());
+  time_ += absl::Seconds(11);
+  WaitForPhase(*runner, folder.rank_dir(), Phase::kEnded);
+  EXPECT_EQ(folder.log(), "cold\n");
+  for (const pid_t pid : parents) EXPECT_FALSE(ProcessExists(pid));
+  EXPECT_TRUE(WaitForWarm(*runner));
+}
+
 TEST_F(LocalRunner, AKeeperThatCannotForkIsReportedAtOnce) {
   LocalRankRunner runner({.trainer = FAKE_TRAINER,
                           .keeper = "/bin/false",
