@@ -67,7 +67,8 @@ void Batch::MoveTo(c10::Device device, bool non_blocking) {
   }
 }
 
-Batch Stack(const std::vector<Batch>& samples) {
+Batch Stack(const std::vector<Batch>& samples,
+            std::span<const int64_t> indices) {
   Batch batch;
   if (samples.empty()) return batch;
   std::vector<at::Tensor> column(samples.size());
@@ -76,9 +77,15 @@ Batch Stack(const std::vector<Batch>& samples) {
       column[i] = samples[i].At(key);
       if (column[i].sizes() != first.sizes()) {
         std::ostringstream message;
-        message << "batch field \"" << key << "\": sample " << i
-                << " has shape " << column[i].sizes() << ", the first "
-                << first.sizes() << "; samples of a batch must agree";
+        message << "batch field \"" << key << "\": sample "
+                << (indices.empty() ? static_cast<int64_t>(i) : indices[i])
+                << " has shape " << column[i].sizes() << ", ";
+        if (indices.empty()) {
+          message << "the first ";
+        } else {
+          message << "sample " << indices[0] << " ";
+        }
+        message << first.sizes() << "; samples of a batch must agree";
         throw Error(ErrorKind::kBadSpec, message.str());
       }
     }

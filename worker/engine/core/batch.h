@@ -13,6 +13,7 @@
 #include <c10/core/Device.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -54,8 +55,10 @@ class Batch {
 };
 
 // Stacks samples of the same fields along a new first dimension. Throws
-// Error(kBadSpec) naming field and sample where shapes differ.
-Batch Stack(const std::vector<Batch>& samples);
+// Error(kBadSpec) naming field and sample where shapes differ: by its place in
+// the data set, where `indices` tell that, else by its place among `samples`.
+Batch Stack(const std::vector<Batch>& samples,
+            std::span<const int64_t> indices = {});
 
 // The sample at `index` of a batch.
 Batch SampleOf(const Batch& batch, int64_t index);

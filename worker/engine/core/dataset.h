@@ -50,9 +50,15 @@ class Dataset {
   virtual int64_t Size() const = 0;
   // The sample without batch dimension. `index` in [0, Size()).
   virtual Batch Get(int64_t index, const SampleSeed& seed) const = 0;
-  // The samples stacked. Overridden where a batch can be gathered at once.
+  // The samples of a batch, which may differ in shape.
+  virtual std::vector<Batch> GetSamples(std::span<const int64_t> indices,
+                                        const SampleSeed& seed) const;
+  // The same stacked. Overridden where a batch can be gathered at once.
   virtual Batch GetBatch(std::span<const int64_t> indices,
                          const SampleSeed& seed) const;
+  // Whether it gathers batches at once. If so, all samples are alike in shape,
+  // and views change whole batches; else they change samples, then stack them.
+  virtual bool GathersBatches() const { return false; }
   // All samples' values of `field`, [Size(), ...], where they are known without
   // reading samples, as labels, groups and lengths are; what splits and
   // samplers look at. Before transforms. Undefined: not known.

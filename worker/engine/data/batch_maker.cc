@@ -42,24 +42,46 @@ std::optional<Error> AttemptOne(int64_t index, const Read& read) {
   return Error(problem->kind(), Named(index, problem->what()));
 }
 
-int64_t LengthOf(const at::Tensor& tensor) {
-  return tensor.dim() == 0 ? 0 : tensor.size(-1);
+// The last dimensions, which padding is about.
+at::IntArrayRef Lengths(const at::Tensor& tensor, int64_t dims) {
+  const int64_t first = std::max<int64_t>(tensor.dim() - dims, 0);
+  return tensor.sizes().slice(static_cast<size_t>(first));
+}
+
+// The part of `padded` that `sample` fills.
+at::Tensor Filled(at::Tensor padded, const at::Tensor& sample, int64_t dims) {
+  for (int64_t dim = -dims; dim < 0; ++dim) {
+    padded = padded.narrow(dim, 0, sample.size(dim));
+  }
+  return padded;
 }
 
 }  // namespace
 
-Batch BatchMaker::Collate(const std::vector<Batch>& samples) const {
-  if (!collate_.pad || samples.empty()) return Stack(samples);
+Batch BatchMaker::Collate(const std::vector<Batch>& samples,
+                          std::span<const int64_t> indices) const {
+  if (!collate_.pad || samples.empty()) return Stack(samples, indices);
   const auto size = static_cast<int64_t>(samples.size());
   Batch batch;
   for (const auto& [name, first] : samples.front()) {
     const bool is_masked = name == collate_.pad_field;
-    int64_t longest = 0;
+    const int64_t dims = std::min(collate_.dims, first.dim());
+    if (is_masked && first.dim() > 0 && dims < collate_.dims) {
+      throw Error(ErrorKind::kBadSpec,
+                  "batch field \"" + name + "\": has shape " +
+                      c10::str(first.sizes()) + "; " +
+                      std::to_string(collate_.dims) +
+                      " dimensions at least, which pad_batches pads, are "
+                      "needed");
+    }
+    std::vector<int64_t> longest = Lengths(first, dims).vec();
     bool differs = false;
     for (const Batch& sample : samples) {
-      const int64_t length = LengthOf(sample.At(name));
-      differs |= length != LengthOf(first);
-      longest = std::max(longest, length);
+      const at::IntArrayRef lengths = Lengths(sample.At(name), dims);
+      differs |= lengths != Lengths(first, dims);
+      for (size_t i = 0; i < std::min(longest.size(), lengths.size()); ++i) {
+        longest[i] = std::max(longest[i], lengths[i]);
+      }
     }
     if (first.dim() == 0 || (!differs && !is_masked)) {
       std::vector<at::Tensor> column;
@@ -67,11 +89,15 @@ Batch BatchMaker::Collate(const std::vector<Batch>& samples) const {
       batch.Set(name, at::stack(column));
       continue;
     }
-    longest = (longest + collate_.multiple - 1) / collate_.multiple *
-              collate_.multiple;
-    std::vector<int64_t> shape = first.sizes().vec();
-    shape.back() = longest;
-    shape.insert(shape.begin(), size);
+    for (int64_t& length : longest) {
+      length = (length + collate_.multiple - 1) / collate_.multiple *
+               collate_.multiple;
+    }
+    const at::IntArrayRef kept =
+        first.sizes().slice(0, static_cast<size_t>(first.dim() - dims));
+    std::vector<int64_t> shape = {size};
+    shape.insert(shape.end(), kept.begin(), kept.end());
+    shape.insert(shape.end(), longest.begin(), longest.end());
     const at::ScalarType type = first.scalar_type();
     // Whole numbers beside the input are labels.
     const bool is_label = !is_masked && type != at::kByte &&
@@ -81,24 +107,28 @@ Batch BatchMaker::Collate(const std::vector<Batch>& samples) const {
         is_label ? at::Scalar(collate_.pad_label)
                  : at::Scalar(type == at::kBool ? 0 : collate_.pad_value),
         first.options());
+    std::vector<int64_t> mask_shape = {size};
+    if (dims > 1) mask_shape.push_back(1);
+    mask_shape.insert(mask_shape.end(), longest.begin(), longest.end());
     at::Tensor mask =
-        is_masked ? at::zeros({size, longest}, at::kBool) : at::Tensor();
+        is_masked ? at::zeros(mask_shape, at::kBool) : at::Tensor();
     for (int64_t i = 0; i < size; ++i) {
       const at::Tensor& sample = samples[static_cast<size_t>(i)].At(name);
       if (sample.dim() != first.dim() ||
-          sample.sizes().slice(0, sample.dim() - 1) !=
-              first.sizes().slice(0, first.dim() - 1)) {
+          sample.sizes().slice(0, kept.size()) != kept) {
         throw Error(ErrorKind::kBadSpec,
                     "batch field \"" + name + "\": sample " +
-                        std::to_string(i) + " has shape " +
-                        c10::str(sample.sizes()) + ", the first " +
+                        std::to_string(indices[static_cast<size_t>(i)]) +
+                        " has shape " + c10::str(sample.sizes()) + ", sample " +
+                        std::to_string(indices[0]) + " " +
                         c10::str(first.sizes()) +
-                        "; with pad_batches they may differ in the last "
-                        "dimension alone");
+                        "; with pad_batches they may differ in the last " +
+                        (dims == 1 ? std::string("dimension")
+                                   : std::to_string(dims) + " dimensions") +
+                        " alone");
       }
-      const int64_t length = sample.size(-1);
-      padded[i].narrow(-1, 0, length).copy_(sample);
-      if (is_masked) mask[i].narrow(0, 0, length).fill_(true);
+      Filled(padded[i], sample, dims).copy_(sample);
+      if (is_masked) Filled(mask[i], sample, dims).fill_(true);
     }
     batch.Set(name, padded);
     if (is_masked) batch.Set(collate_.mask, mask);
@@ -114,7 +144,7 @@ Batch BatchMaker::Read(std::span<const int64_t> indices,
   for (size_t i = 0; i < indices.size(); ++i) {
     samples.push_back(dataset_->Get(indices[i], seed.Of(i)));
   }
-  return Collate(samples);
+  return Collate(samples, indices);
 }
 
 void BatchMaker::Blame(std::span<const int64_t> indices,
@@ -149,7 +179,7 @@ void BatchMaker::ReadOneByOne(std::span<const int64_t> indices,
                     std::to_string(kMaxStandIns - 1) +
                     " after it be read, so none can stand in for it");
   }
-  if (!samples.empty()) made.batch = Collate(samples);
+  if (!samples.empty()) made.batch = Collate(samples, made.indices);
 }
 
 BatchMaker::Made BatchMaker::Make(std::span<const int64_t> indices,

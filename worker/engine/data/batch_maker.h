@@ -16,16 +16,17 @@
 namespace epochd::engine {
 
 struct CollateOptions {
-  // Fields whose samples differ in their last dimension (their length) are
-  // padded at its end, up to the longest.
+  // Fields whose samples differ in their last `dims` dimensions (their length,
+  // or height and width) are padded at the ends of those, up to the longest.
   bool pad = false;
+  int64_t dims = 1;
   // What `pad_field` and floating numbers are padded with, and what labels:
   // other whole numbers.
   double pad_value = 0;
   int64_t pad_label = -100;
   // Lengths are rounded up to a multiple.
   int64_t multiple = 1;
-  // Field [B, L], true where `pad_field` is real.
+  // Field [B, L], or [B, 1, H, W], true where `pad_field` is real.
   std::string mask = "mask";
   std::string pad_field = "input";
 };
@@ -62,7 +63,9 @@ class BatchMaker {
   Batch Read(std::span<const int64_t> indices, const SampleSeed& seed) const;
   void ReadOneByOne(std::span<const int64_t> indices, const SampleSeed& seed,
                     Made& made) const;
-  Batch Collate(const std::vector<Batch>& samples) const;
+  // `indices`: of the samples, by which errors name them.
+  Batch Collate(const std::vector<Batch>& samples,
+                std::span<const int64_t> indices) const;
   // Throws the error of the first sample that cannot be read, with its index;
   // returns when each can.
   void Blame(std::span<const int64_t> indices, const SampleSeed& seed) const;

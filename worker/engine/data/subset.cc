@@ -35,14 +35,25 @@ Batch SubsetDataset::Get(int64_t index, const SampleSeed& seed) const {
   return base().Get(indices_[static_cast<size_t>(index)], seed);
 }
 
-Batch SubsetDataset::GetBatch(std::span<const int64_t> indices,
-                              const SampleSeed& seed) const {
+std::vector<int64_t> SubsetDataset::Chosen(
+    std::span<const int64_t> indices) const {
   std::vector<int64_t> chosen;
   chosen.reserve(indices.size());
   for (int64_t index : indices) {
     chosen.push_back(indices_[static_cast<size_t>(index)]);
   }
-  return base().GetBatch(chosen, seed);
+  return chosen;
+}
+
+std::vector<Batch> SubsetDataset::GetSamples(std::span<const int64_t> indices,
+                                             const SampleSeed& seed) const {
+  return base().GetSamples(Chosen(indices), seed);
+}
+
+Batch SubsetDataset::GetBatch(std::span<const int64_t> indices,
+                              const SampleSeed& seed) const {
+  if (!GathersBatches()) return Dataset::GetBatch(indices, seed);
+  return base().GetBatch(Chosen(indices), seed);
 }
 
 at::Tensor SubsetDataset::Column(std::string_view field) const {
@@ -71,13 +82,8 @@ Batch ConcatDataset::Get(int64_t index, const SampleSeed& seed) const {
   return parts_[part]->Get(index - Begin(part), seed.OfPart(part));
 }
 
-Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
-                              const SampleSeed& seed) const {
-  struct Share {
-    std::vector<int64_t> indices;
-    std::vector<int64_t> repeats;
-    std::vector<int64_t> places;  // in the whole batch
-  };
+std::vector<ConcatDataset::Share> ConcatDataset::SharesOf(
+    std::span<const int64_t> indices, const SampleSeed& seed) const {
   std::vector<Share> shares(parts_.size());
   for (size_t i = 0; i < indices.size(); ++i) {
     const size_t part = PartOf(indices[i]);
@@ -87,6 +93,35 @@ Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
     }
     shares[part].places.push_back(static_cast<int64_t>(i));
   }
+  return shares;
+}
+
+std::vector<Batch> ConcatDataset::GetSamples(std::span<const int64_t> indices,
+                                             const SampleSeed& seed) const {
+  const std::vector<Share> shares = SharesOf(indices, seed);
+  std::vector<Batch> all(indices.size());
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    const Share& share = shares[part];
+    if (share.indices.empty()) continue;
+    SampleSeed own = seed.OfPart(part);
+    own.repeats = share.repeats;
+    std::vector<Batch> samples = parts_[part]->GetSamples(share.indices, own);
+    for (size_t i = 0; i < samples.size(); ++i) {
+      all[static_cast<size_t>(share.places[i])] = std::move(samples[i]);
+    }
+  }
+  return all;
+}
+
+bool ConcatDataset::GathersBatches() const {
+  return std::all_of(parts_.begin(), parts_.end(),
+                     [](const auto& part) { return part->GathersBatches(); });
+}
+
+Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
+                              const SampleSeed& seed) const {
+  if (!GathersBatches()) return Dataset::GetBatch(indices, seed);
+  const std::vector<Share> shares = SharesOf(indices, seed);
   Batch whole;
   std::vector<Batch> batches;
   std::vector<int64_t> sources(indices.size());  // where each sample now is

@@ -24,11 +24,15 @@ class SubsetDataset : public DatasetView {
     return static_cast<int64_t>(indices_.size());
   }
   Batch Get(int64_t index, const SampleSeed& seed) const override;
+  std::vector<Batch> GetSamples(std::span<const int64_t> indices,
+                                const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
 
  private:
+  std::vector<int64_t> Chosen(std::span<const int64_t> indices) const;
+
   std::vector<int64_t> indices_;
 };
 
@@ -39,14 +43,26 @@ class ConcatDataset : public Dataset {
   explicit ConcatDataset(std::vector<std::shared_ptr<const Dataset>> parts);
   int64_t Size() const override { return ends_.back(); }
   Batch Get(int64_t index, const SampleSeed& seed) const override;
+  std::vector<Batch> GetSamples(std::span<const int64_t> indices,
+                                const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
+  // When all parts do.
+  bool GathersBatches() const override;
   // Known when all parts know it, with values of the same shape and type.
   at::Tensor Column(std::string_view field) const override;
   std::vector<Error> Unreadable() const override;
   size_t NumTransforms() const override;
 
  private:
+  // What of a batch comes from one part.
+  struct Share {
+    std::vector<int64_t> indices;
+    std::vector<int64_t> repeats;
+    std::vector<int64_t> places;  // in the whole batch
+  };
+  std::vector<Share> SharesOf(std::span<const int64_t> indices,
+                              const SampleSeed& seed) const;
   size_t PartOf(int64_t index) const;
   int64_t Begin(size_t part) const { return part == 0 ? 0 : ends_[part - 1]; }
 

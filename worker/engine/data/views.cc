@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/told_by.h"
 
 namespace epochd::engine {
 namespace {
@@ -23,6 +24,21 @@ Batch WithFloat32(Batch batch) {
   return batch;
 }
 
+// Calls `apply`; what it throws names the transform by its place.
+template <class Apply>
+auto Naming(size_t place, const Apply& apply) {
+  const auto named = [place](const std::string& problem) {
+    return "transforms[" + std::to_string(place) + "]: " + problem;
+  };
+  try {
+    return apply();
+  } catch (const Error& error) {
+    throw Error(error.kind(), named(error.what()));
+  } catch (const std::exception& error) {
+    throw Error(ErrorKind::kTraining, named(ToldBy(error)));
+  }
+}
+
 }  // namespace
 
 at::Tensor Dataset::Column(std::string_view field) const {
@@ -30,14 +46,19 @@ at::Tensor Dataset::Column(std::string_view field) const {
   return {};
 }
 
-Batch Dataset::GetBatch(std::span<const int64_t> indices,
-                        const SampleSeed& seed) const {
+std::vector<Batch> Dataset::GetSamples(std::span<const int64_t> indices,
+                                       const SampleSeed& seed) const {
   std::vector<Batch> samples;
   samples.reserve(indices.size());
   for (size_t i = 0; i < indices.size(); ++i) {
     samples.push_back(Get(indices[i], seed.Of(i)));
   }
-  return Stack(samples);
+  return samples;
+}
+
+Batch Dataset::GetBatch(std::span<const int64_t> indices,
+                        const SampleSeed& seed) const {
+  return Stack(GetSamples(indices, seed), indices);
 }
 
 TensorDataset::TensorDataset(Batch columns) : columns_(std::move(columns)) {
@@ -77,8 +98,16 @@ Batch Float32Dataset::Get(int64_t index, const SampleSeed& seed) const {
   return WithFloat32(base().Get(index, seed));
 }
 
+std::vector<Batch> Float32Dataset::GetSamples(std::span<const int64_t> indices,
+                                              const SampleSeed& seed) const {
+  std::vector<Batch> samples = base().GetSamples(indices, seed);
+  for (Batch& sample : samples) sample = WithFloat32(std::move(sample));
+  return samples;
+}
+
 Batch Float32Dataset::GetBatch(std::span<const int64_t> indices,
                                const SampleSeed& seed) const {
+  if (!GathersBatches()) return Dataset::GetBatch(indices, seed);
   return WithFloat32(base().GetBatch(indices, seed));
 }
 
@@ -90,7 +119,7 @@ void TransformedDataset::Apply(Batch& sample, int64_t index,
     Random random({static_cast<uint64_t>(Stream::kSample), seed.seed,
                    static_cast<uint64_t>(seed.epoch),
                    static_cast<uint64_t>(index), num_before + i});
-    transforms_[i]->Apply(sample, random);
+    Naming(i, [&] { transforms_[i]->Apply(sample, random); });
   }
 }
 
@@ -100,11 +129,24 @@ Batch TransformedDataset::Get(int64_t index, const SampleSeed& seed) const {
   return sample;
 }
 
+std::vector<Batch> TransformedDataset::GetSamples(
+    std::span<const int64_t> indices, const SampleSeed& seed) const {
+  std::vector<Batch> samples = base().GetSamples(indices, seed);
+  for (size_t i = 0; i < samples.size(); ++i) {
+    Apply(samples[i], indices[i], seed.Of(i), 0);
+  }
+  return samples;
+}
+
 Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
                                    const SampleSeed& seed) const {
+  // Samples that differ in shape may be made alike, so they are not stacked
+  // before.
+  if (!GathersBatches()) return Dataset::GetBatch(indices, seed);
   Batch batch = base().GetBatch(indices, seed);
   size_t done = 0;
-  while (done < transforms_.size() && transforms_[done]->ApplyToBatch(batch)) {
+  while (done < transforms_.size() &&
+         Naming(done, [&] { return transforms_[done]->ApplyToBatch(batch); })) {
     ++done;
   }
   if (done == transforms_.size()) return batch;
@@ -114,7 +156,7 @@ Batch TransformedDataset::GetBatch(std::span<const int64_t> indices,
     samples[i] = SampleOf(batch, static_cast<int64_t>(i));
     Apply(samples[i], indices[i], seed.Of(i), done);
   }
-  return Stack(samples);
+  return Stack(samples, indices);
 }
 
 }  // namespace epochd::engine

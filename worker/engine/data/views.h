@@ -23,6 +23,7 @@ class TensorDataset : public Dataset {
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
+  bool GathersBatches() const override { return true; }
   at::Tensor Column(std::string_view field) const override;
 
  private:
@@ -40,6 +41,7 @@ class DatasetView : public Dataset {
   }
   std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
   size_t NumTransforms() const override { return base_->NumTransforms(); }
+  bool GathersBatches() const override { return base_->GathersBatches(); }
 
  protected:
   const Dataset& base() const { return *base_; }
@@ -55,17 +57,22 @@ class Float32Dataset : public DatasetView {
  public:
   using DatasetView::DatasetView;
   Batch Get(int64_t index, const SampleSeed& seed) const override;
+  std::vector<Batch> GetSamples(std::span<const int64_t> indices,
+                                const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
 };
 
-// Applies transforms, in order, to another data set's samples.
+// Applies transforms, in order, to another data set's samples. Errors name the
+// transform by its place, `transforms[1]`.
 class TransformedDataset : public DatasetView {
  public:
   TransformedDataset(std::shared_ptr<const Dataset> base,
                      std::vector<std::shared_ptr<Transform>> transforms)
       : DatasetView(std::move(base)), transforms_(std::move(transforms)) {}
   Batch Get(int64_t index, const SampleSeed& seed) const override;
+  std::vector<Batch> GetSamples(std::span<const int64_t> indices,
+                                const SampleSeed& seed) const override;
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   size_t NumTransforms() const override {

@@ -62,8 +62,8 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .help = "samples that may be left out in an epoch of a rank"},
       {.name = "pad_batches",
        .type = "section<PadBatches>",
-       .help = "samples of different lengths are padded to the longest of "
-               "their batch"},
+       .help = "samples of different lengths, or heights and widths, are "
+               "padded to the longest of their batch"},
       {.name = "drop_last",
        .type = "bool",
        .default_value = false,
@@ -99,10 +99,18 @@ catalogue::Component PadBatchesSection() {
        .type = "string",
        .default_value = "input",
        .help = "whose lengths the mask tells"},
+      {.name = "dims",
+       .type = "int",
+       .default_value = 1,
+       .min = 1,
+       .max = 2,
+       .help = "1: samples differ in their last dimension, their length; 2: in "
+               "the last two, height and width"},
       {.name = "mask",
        .type = "string",
        .default_value = "mask",
-       .help = "field [B, L] that is made: true where samples are real"},
+       .help = "field [B, L], of two dims [B, 1, H, W], that is made: true "
+               "where samples are real"},
       {.name = "value",
        .type = "float",
        .default_value = 0.0,
@@ -145,6 +153,7 @@ LoaderOptions ReadLoaderOptions(const Params& params) {
     CollateOptions& collate = options.collate;
     collate.pad = true;
     collate.pad_field = given.value("field", collate.pad_field);
+    collate.dims = given.value("dims", collate.dims);
     collate.mask = given.value("mask", collate.mask);
     collate.pad_value = given.value("value", collate.pad_value);
     collate.pad_label = given.value("label", collate.pad_label);

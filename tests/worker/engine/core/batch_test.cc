@@ -49,6 +49,16 @@ TEST(BatchTest, StacksSamplesAndNamesTheOneThatDiffers) {
   } catch (const Error& error) {
     EXPECT_NE(std::string(error.what()).find("sample 1"), std::string::npos);
   }
+  const std::vector<int64_t> indices = {7, 40};
+  try {
+    Stack({{{"input", at::ones({3})}}, {{"input", at::ones({4})}}}, indices);
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_NE(
+        std::string(error.what()).find("sample 40 has shape [4], sample 7 [3]"),
+        std::string::npos)
+        << error.what();
+  }
 }
 
 }  // namespace

@@ -344,6 +344,50 @@ TEST(PadBatchesTest, PadsToTheLongestAndMarksWhatIsReal) {
   EXPECT_THROW(stacking->Next(batch), Error);
 }
 
+// Images [1, 4 + index, 9 - index] with a class for each pixel, and a label.
+class Pictures : public Dataset {
+ public:
+  int64_t Size() const override { return 3; }
+  Batch Get(int64_t index, const SampleSeed& /*seed*/) const override {
+    const int64_t height = 4 + index;
+    const int64_t width = 9 - index;
+    return Batch{{"input", at::ones({1, height, width})},
+                 {"target", at::ones({height, width}, at::kLong)},
+                 {"label", at::scalar_tensor(index, at::kLong)}};
+  }
+};
+
+TEST(PadBatchesTest, PadsHeightAndWidth) {
+  LoaderOptions options;
+  options.batch_size = 3;
+  options.collate = {.pad = true, .dims = 2, .pad_value = -1, .multiple = 4};
+  auto loader = MakeLoader(std::make_shared<Pictures>(), options);
+  loader->StartEpoch(0, 0);
+  Batch batch;
+  ASSERT_TRUE(loader->Next(batch));
+  ASSERT_EQ(batch.At("input").sizes(), at::IntArrayRef({3, 1, 8, 12}));
+  ASSERT_EQ(batch.At("mask").sizes(), at::IntArrayRef({3, 1, 8, 12}));
+  ASSERT_EQ(batch.At("target").sizes(), at::IntArrayRef({3, 8, 12}));
+  for (int64_t i = 0; i < 3; ++i) {
+    at::Tensor real = at::zeros({8, 12}, at::kBool);
+    real.slice(0, 0, 4 + i).slice(1, 0, 9 - i).fill_(true);
+    EXPECT_TRUE(at::equal(batch.At("mask")[i][0], real));
+    EXPECT_TRUE(at::equal(batch.At("input")[i][0].gt(0), real));
+    EXPECT_TRUE(at::equal(batch.At("target")[i].eq(1), real));
+    EXPECT_TRUE(at::equal(batch.At("target")[i].eq(-100), real.logical_not()));
+  }
+  EXPECT_TRUE(at::equal(batch.At("label"), at::arange(3)));
+  // In their length alone they do not agree.
+  options.collate.dims = 1;
+  auto by_length = MakeLoader(std::make_shared<Pictures>(), options);
+  by_length->StartEpoch(0, 0);
+  EXPECT_NE(ErrorOf([&] { by_length->Next(batch); })
+                .find("sample 1 has shape [1, 5, 8], sample 0 [1, 4, 9]; with "
+                      "pad_batches they may differ in the last dimension "
+                      "alone"),
+            std::string::npos);
+}
+
 // Batches of 1 MiB; counts those that live.
 class Heavy : public Dataset {
  public:

@@ -117,6 +117,86 @@ TEST(TransformedTest, RepeatsOfASampleHaveStreamsOfTheirOwn) {
             batch.At("draw")[0].item<int64_t>());
 }
 
+// Sample i has i + 2 values, the first of which is drawn.
+class Growing : public Dataset {
+ public:
+  int64_t Size() const override { return 5; }
+  Batch Get(int64_t index, const SampleSeed& seed) const override {
+    at::Tensor input = at::arange(index + 2, at::kDouble);
+    Random random({seed.seed, static_cast<uint64_t>(index)});
+    input[0].fill_(random.Uniform());
+    return Batch{{"input", input}};
+  }
+};
+
+// Keeps the first values; refuses what has too few.
+class Keep : public Transform {
+ public:
+  explicit Keep(int64_t count) : count_(count) {}
+  void Apply(Batch& sample, Random& /*random*/) const override {
+    sample.Set("input", sample.At("input").narrow(0, 0, count_));
+  }
+
+ private:
+  const int64_t count_;
+};
+
+std::shared_ptr<Dataset> Keeping(std::shared_ptr<const Dataset> base,
+                                 int64_t count) {
+  return std::make_shared<TransformedDataset>(
+      std::move(base),
+      std::vector<std::shared_ptr<Transform>>{std::make_shared<AddDraw>(),
+                                              std::make_shared<Keep>(count)});
+}
+
+TEST(TransformedTest, SamplesAreMadeAlikeBeforeTheyAreStacked) {
+  const auto growing = std::make_shared<Growing>();
+  const auto floats = std::make_shared<Float32Dataset>(growing);
+  const auto some =
+      std::make_shared<SubsetDataset>(floats, std::vector<int64_t>{4, 1, 0});
+  const auto both = std::make_shared<ConcatDataset>(
+      std::vector<std::shared_ptr<const Dataset>>{growing, floats});
+  for (const auto& base :
+       std::vector<std::shared_ptr<Dataset>>{growing, floats, some, both}) {
+    const auto data = Keeping(base, 2);
+    EXPECT_FALSE(data->GathersBatches());
+    const std::vector<int64_t> places = {2, 0, 1};
+    const Batch batch = data->GetBatch(places, {3, 1});
+    ASSERT_EQ(batch.At("input").sizes(), at::IntArrayRef({3, 2}));
+    for (int64_t i = 0; i < 3; ++i) {
+      ExpectSame(SampleOf(batch, i),
+                 data->Get(places[static_cast<size_t>(i)], {3, 1}));
+    }
+  }
+  EXPECT_TRUE(Keeping(Numbers(0, 4), 2)->GathersBatches());
+}
+
+TEST(TransformedTest, ErrorsNameTheSamplesAndTheTransform) {
+  const auto data = Keeping(std::make_shared<Growing>(), 4);
+  const std::vector<int64_t> good = {3, 4};
+  EXPECT_EQ(ErrorOf([&] { data->GetBatch(good, {}); }), "");
+  EXPECT_NE(ErrorOf([&] { data->Get(1, {}); }).find("transforms[1]: "),
+            std::string::npos);
+  EXPECT_NE(ErrorOf([&] {
+              Growing().GetBatch(good, {});
+            }).find("\"input\": sample 4 has shape [6], sample 3 [5]"),
+            std::string::npos);
+}
+
+TEST(ConcatTest, SamplesAreThoseOfABatchAlsoWhereTheyRepeat) {
+  const auto part = Drawing(Numbers(0, 4));
+  const ConcatDataset all({part, part});
+  const std::vector<int64_t> indices = {6, 1, 6, 1, 6};
+  const std::vector<int64_t> repeats = {0, 0, 1, 1, 2};
+  SampleSeed seed{4, 2};
+  seed.repeats = repeats;
+  const Batch batch = all.GetBatch(indices, seed);
+  const std::vector<Batch> samples = all.GetSamples(indices, seed);
+  for (size_t i = 0; i < indices.size(); ++i) {
+    ExpectSame(SampleOf(batch, static_cast<int64_t>(i)), samples[i]);
+  }
+}
+
 TEST(ConcatTest, BatchesAcrossPartsKeepTheirOrder) {
   const ConcatDataset all({Numbers(0, 3), Numbers(10, 14), Numbers(20, 22)});
   EXPECT_EQ(all.Size(), 9);

@@ -45,6 +45,7 @@ class CifarDataset : public Dataset {
         {"input", as_float_ ? image.to(at::kFloat).div_(255) : image.clone()},
         {"target", data_.labels.select(0, index)}};
   }
+  bool GathersBatches() const override { return true; }
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& /*seed*/) const override {
     at::Tensor rows =

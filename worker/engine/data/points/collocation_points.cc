@@ -70,6 +70,7 @@ class Points : public Dataset {
     return SampleOf(GetBatch(std::span(&index, 1), seed), 0);
   }
 
+  bool GathersBatches() const override { return true; }
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override {
     const auto axes = static_cast<int64_t>(options_.domain.size());

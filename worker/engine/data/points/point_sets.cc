@@ -44,6 +44,7 @@ class Sets : public Dataset {
     return SampleOf(GetBatch(std::span(&index, 1), seed), 0);
   }
 
+  bool GathersBatches() const override { return true; }
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override {
     Batch batch;

@@ -25,6 +25,7 @@ class CsvDataset : public Dataset {
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     return rows_.Get(index, seed);
   }
+  bool GathersBatches() const override { return true; }
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override {
     return rows_.GetBatch(indices, seed);

@@ -64,6 +64,31 @@ TEST(ImageFolder, ClassesMayBeListed) {
   EXPECT_NE(error.find("\"a\""), std::string::npos) << error;
 }
 
+TEST(ImageFolder, ImagesOfDifferentSizesAreBatchedOnceTheyAreOfOneSize) {
+  const TempFolder folder;
+  CopyImage(folder, "rgb.png", "a/x.png");          // 19 x 23
+  CopyImage(folder, "degrade.png", "a/y.png");      // 49 x 62
+  CopyImage(folder, "degrade_low.png", "b/z.png");  // 24 x 31
+  const std::vector<int64_t> all = {2, 0, 1};
+  for (const char* type :
+       {"Resize", "RandomResizedCrop", "CenterCrop", "RandomCrop"}) {
+    SCOPED_TRACE(type);
+    const auto data =
+        BuildDataset(Json("ImageFolder", folder.path(),
+                          R"("transforms": [{"type": ")" + std::string(type) +
+                              R"(", "size": [16, 12]},
+                  {"type": "Normalize", "mean": 0.5, "std": 0.5}])"));
+    const Batch batch = data->GetBatch(all, kSeed);
+    ASSERT_EQ(batch.At("input").sizes(), at::IntArrayRef({3, 3, 16, 12}));
+    EXPECT_TRUE(at::equal(batch.At("target"), at::tensor({1, 0, 0})));
+    for (int64_t i = 0; i < 3; ++i) {
+      EXPECT_TRUE(
+          at::equal(batch.At("input")[i],
+                    data->Get(all[static_cast<size_t>(i)], kSeed).At("input")));
+    }
+  }
+}
+
 TEST(ImageFolder, SaysWhatIsMissingOrNotRead) {
   const TempFolder folder;
   const auto error_of = [&](const std::string& more = "") {
@@ -313,6 +338,20 @@ TEST(DegradedImages, ArePillowsOrMatlabsAndPatchesAreAligned) {
   for (const char* kernel : {"pillow", "matlab"}) {
     for (int64_t scale : {2, 3, 4}) ExpectDegraded(kernel, scale);
   }
+}
+
+TEST(DegradedImages, WholePairsOfDifferentSizesAreBatchedOnceTheyAreCut) {
+  const TempFolder folder;
+  CopyImage(folder, "rgb.png", "a.png");
+  CopyImage(folder, "degrade.png", "b.png");
+  const auto data = BuildDataset(
+      Json("SuperResolution", folder.path(),
+           R"("scale": 2, "transforms": [{"type": "RandomCrop", "size": 8,
+                                           "fields": ["input", "target"]}])"));
+  const std::vector<int64_t> all = {1, 0};
+  const Batch batch = data->GetBatch(all, kSeed);
+  EXPECT_EQ(batch.At("input").sizes(), at::IntArrayRef({2, 3, 8, 8}));
+  EXPECT_EQ(batch.At("target").sizes(), at::IntArrayRef({2, 3, 16, 16}));
 }
 
 TEST(DegradedImages, GridCoversTheImageOnce) {
