@@ -97,23 +97,46 @@ Component TensorFile() {
   return {.kind = "dataset",
           .name = "TensorFile",
           .help = "arrays from npy, npz or safetensors files, a sample per row",
-          .parameters = {
-              {.name = "file",
-               .type = "path",
-               .help = "safetensors or .npz file; each array is a field"},
-              {.name = "input",
-               .type = "path",
-               .help = "npy file of the field `input`"},
-              {.name = "target",
-               .type = "path",
-               .help = "npy file of the field `target`"}}};
+          .parameters =
+              {{.name = "file",
+                .type = "path",
+                .help = "safetensors or .npz file; each array is a field, or "
+                        "those of `fields`"},
+               {.name = "fields",
+                .type = "map<string>",
+                .min_items = 1,
+                .help = "field to the name of its array in `file`: {input: "
+                        "x_train, target: y_train}; others are not read"},
+               {.name = "input",
+                .type = "path",
+                .help = "npy file of the field `input`"},
+               {.name = "target",
+                .type = "path",
+                .help = "npy file of the field `target`"},
+               {.name = "files",
+                .type = "map<path>",
+                .min_items = 1,
+                .help = "further fields, such as mask, sample_weight or group, "
+                        "to their npy files"}},
+          .rules = {{.check = catalogue::Rule::Check::kNeeds,
+                     .of = {"fields", "file"}}}};
+}
+
+TensorFileOptions::Sources SourcesOf(const Params& params, const char* name) {
+  TensorFileOptions::Sources sources;
+  if (!params.Has(name)) return sources;
+  for (const auto& [field, source] : params.Raw(name).items()) {
+    sources.emplace_back(field, source.get<std::string>());
+  }
+  return sources;
 }
 
 std::shared_ptr<Dataset> MakeTensorFile(const Params& params) {
-  return LoadTensorFile(
-      {.file = params.OptionalString("file").value_or(""),
-       .input = params.OptionalString("input").value_or(""),
-       .target = params.OptionalString("target").value_or("")});
+  return LoadTensorFile({.file = params.OptionalString("file").value_or(""),
+                         .input = params.OptionalString("input").value_or(""),
+                         .target = params.OptionalString("target").value_or(""),
+                         .fields = SourcesOf(params, "fields"),
+                         .files = SourcesOf(params, "files")});
 }
 
 Component NormalizeComponent() {
@@ -138,6 +161,41 @@ Component NormalizeComponent() {
 std::shared_ptr<Transform> MakeNormalize(const Params& params) {
   return std::make_shared<Normalize>(
       params.Floats("mean"), params.Floats("std"), params.String("field"));
+}
+
+Component PermuteComponent() {
+  return {.kind = "transform",
+          .name = "Permute",
+          .help = "turns dimensions round, such as [H, W, C] into [C, H, W]",
+          .parameters = {{.name = "dims",
+                          .type = "list<int>",
+                          .required = true,
+                          .min = 0,
+                          .min_items = 1,
+                          .help = "dimensions of a sample in their new order, "
+                                  "each once: [2, 0, 1]"},
+                         kField}};
+}
+
+std::shared_ptr<Transform> MakePermute(const Params& params) {
+  return std::make_shared<Permute>(params.Ints("dims"), params.String("field"));
+}
+
+Component UnsqueezeComponent() {
+  return {.kind = "transform",
+          .name = "Unsqueeze",
+          .help = "adds a dimension of 1, such as the channel of [H, W]",
+          .parameters = {{.name = "dim",
+                          .type = "int",
+                          .default_value = 0,
+                          .min = -1,
+                          .help = "its place in the new shape of a sample; -1: "
+                                  "the last"},
+                         kField}};
+}
+
+std::shared_ptr<Transform> MakeUnsqueeze(const Params& params) {
+  return std::make_shared<Unsqueeze>(params.Int("dim"), params.String("field"));
 }
 
 template <bool kVertical>
@@ -211,7 +269,9 @@ std::vector<Entry<Transform>> BuiltinTransforms() {
                            kFill,
                            kField,
                            kFields}},
-           MakeRandomShift}};
+           MakeRandomShift},
+          {PermuteComponent(), MakePermute},
+          {UnsqueezeComponent(), MakeUnsqueeze}};
 }
 
 }  // namespace epochd::engine

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <sstream>
 #include <utility>
 
@@ -76,6 +77,63 @@ bool Normalize::ApplyToBatch(Batch& batch) const {
 void RandomFlip::Apply(Batch& sample, Random& random) const {
   const ImageFields::Views views = fields_.Read(sample, "RandomFlip");
   // Draws also when nothing is flipped, so that later draws do not move.
+Permute::Permute(std::vector<int64_t> dims, std::string field)
+    : dims_(std::move(dims)), field_(std::move(field)) {
+  for (size_t i = 0; i < dims_.size(); ++i) {
+    if (std::count(dims_.begin(), dims_.end(), static_cast<int64_t>(i)) == 1) {
+      continue;
+    }
+    throw Error(ErrorKind::kBadSpec,
+                "Permute: dims is " + c10::str(at::IntArrayRef(dims_)) +
+                    "; each of 0 to " + std::to_string(dims_.size() - 1) +
+                    " once is accepted");
+  }
+}
+
+void Permute::ApplyTo(Batch& batch, int64_t first_dim) const {
+  const at::Tensor& x = batch.At(field_);
+  if (x.dim() - first_dim != static_cast<int64_t>(dims_.size())) {
+    throw Error(ErrorKind::kBadSpec,
+                "Permute on field \"" + field_ + "\": has " +
+                    std::to_string(x.dim() - first_dim) + " dimensions, dims " +
+                    std::to_string(dims_.size()) + "; as many are needed");
+  }
+  std::vector<int64_t> order;
+  for (int64_t i = 0; i < first_dim; ++i) order.push_back(i);
+  for (int64_t dim : dims_) order.push_back(first_dim + dim);
+  batch.Set(field_, x.permute(order).contiguous());
+}
+
+void Permute::Apply(Batch& sample, Random& /*random*/) const {
+  ApplyTo(sample, 0);
+}
+
+bool Permute::ApplyToBatch(Batch& batch) const {
+  ApplyTo(batch, 1);
+  return true;
+}
+
+void Unsqueeze::ApplyTo(Batch& batch, int64_t first_dim) const {
+  const at::Tensor& x = batch.At(field_);
+  if (dim_ > x.dim() - first_dim) {
+    throw Error(ErrorKind::kBadSpec, "Unsqueeze on field \"" + field_ +
+                                         "\": dim is " + std::to_string(dim_) +
+                                         " of a sample of " +
+                                         std::to_string(x.dim() - first_dim) +
+                                         " dimensions; -1 to that is accepted");
+  }
+  batch.Set(field_, x.unsqueeze(dim_ < 0 ? -1 : first_dim + dim_));
+}
+
+void Unsqueeze::Apply(Batch& sample, Random& /*random*/) const {
+  ApplyTo(sample, 0);
+}
+
+bool Unsqueeze::ApplyToBatch(Batch& batch) const {
+  ApplyTo(batch, 1);
+  return true;
+}
+
   if (random.Uniform() >= probability_) return;
   ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
     return image.flip({vertical_ ? 1 : 2});

@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/data/image/fields.h"
@@ -33,6 +34,36 @@ class Normalize : public Transform {
 };
 
 // Mirrors with probability p, about the last dimension (horizontal) or the one
+// Puts the dimensions of a sample in another order.
+class Permute : public Transform {
+ public:
+  // Throws Error(kBadSpec) unless `dims` has each of 0, 1, ... once.
+  Permute(std::vector<int64_t> dims, std::string field);
+  void Apply(Batch& sample, Random& random) const override;
+  bool ApplyToBatch(Batch& batch) const override;
+
+ private:
+  void ApplyTo(Batch& batch, int64_t first_dim) const;
+
+  std::vector<int64_t> dims_;
+  std::string field_;
+};
+
+// Adds a dimension of 1 at place `dim` of a sample's; -1: the last.
+class Unsqueeze : public Transform {
+ public:
+  Unsqueeze(int64_t dim, std::string field)
+      : dim_(dim), field_(std::move(field)) {}
+  void Apply(Batch& sample, Random& random) const override;
+  bool ApplyToBatch(Batch& batch) const override;
+
+ private:
+  void ApplyTo(Batch& batch, int64_t first_dim) const;
+
+  int64_t dim_;
+  std::string field_;
+};
+
 // before it (vertical).
 class RandomFlip : public Transform {
  public:

@@ -432,6 +432,13 @@ TEST_F(ReadersTest, TensorFileJoinsNpyColumns) {
                               Raw<int64_t>({5, 6})));
   auto data = LoadTensorFile({.file = "", .input = input, .target = target});
   EXPECT_EQ(data->Get(1, {}).At("target").item<int64_t>(), 6);
+  data = LoadTensorFile({.input = input, .files = {{"group", target}}});
+  EXPECT_EQ(data->Get(1, {}).At("group").item<int64_t>(), 6);
+  EXPECT_EQ(data->Column("group")[0].item<int64_t>(), 5);
+  EXPECT_NE(ErrorOf([&] {
+              LoadTensorFile({.input = input, .files = {{"input", target}}});
+            }).find("\"input\" is there already"),
+            std::string::npos);
   EXPECT_NE(ErrorOf([] { LoadTensorFile({}); }).find("names no file"),
             std::string::npos);
   const std::string three =

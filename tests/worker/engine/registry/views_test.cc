@@ -9,6 +9,7 @@
 #include "tests/worker/engine/digits_run.h"
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/data/sampler.h"
 #include "worker/engine/registry/build_scope.h"
 
 namespace epochd::engine {
@@ -148,6 +149,62 @@ TEST_F(ViewsTest, FloatingNumbersAreFloat32AndOthersStay) {
     EXPECT_EQ(data->Get(1, {}).At("half")[1].item<float>(), 0.75f);
   }
   EXPECT_EQ(Make(whole)->Column("input").scalar_type(), at::kDouble);
+}
+
+// As images and weights usually come: channels last, or none at all.
+TEST_F(ViewsTest, ArraysAreChosenTurnedAndWeighed) {
+  const at::Tensor images = at::arange(48).view({4, 2, 3, 2}).to(at::kByte);
+  WriteSafetensors(folder_ / "images.safetensors",
+                   {{"x_train", images},
+                    {"grey", images.select(3, 0).contiguous()},
+                    {"x_test", images.slice(0, 0, 1).contiguous()}});
+  const std::vector<int64_t> rows = {2, 0};
+  const auto turned =
+      Make({{"type", "TensorFile"},
+            {"file", folder_ / "images.safetensors"},
+            {"fields", {{"input", "x_train"}, {"target", "grey"}}},
+            {"transforms",
+             {{{"type", "Permute"}, {"dims", {2, 0, 1}}},
+              {{"type", "Unsqueeze"}, {"field", "target"}},
+              {{"type", "ToFloat"}, {"fields", {"input", "target"}}}}}});
+  const Batch batch = turned->GetBatch(rows, {});
+  EXPECT_TRUE(at::equal(batch.At("input")[0],
+                        images[2].permute({2, 0, 1}).to(at::kFloat).div(255)));
+  EXPECT_EQ(batch.At("target").sizes(), at::IntArrayRef({2, 1, 2, 3}));
+  for (const char* field : {"input", "target"}) {
+    EXPECT_TRUE(at::equal(turned->Get(2, {}).At(field), batch.At(field)[0]));
+  }
+  EXPECT_NE(WhyRefused({{"type", "TensorFile"}, {"fields", {{"input", "x"}}}}),
+            "");
+  const auto refused = [&](const Json& transform) {
+    return BadSpecOf([&] {
+      Make(View("Subset", {{"fraction", 1.0}, {"transforms", transform}}))
+          ->GetBatch(rows, {});
+    });
+  };
+  EXPECT_NE(refused({{"type", "Permute"}, {"dims", {0, 0}}})
+                .find("each of 0 to 1 once"),
+            std::string::npos);
+  EXPECT_NE(refused({{"type", "Permute"}, {"dims", {1, 0}}})
+                .find("\"input\": has 0 dimensions, dims 2"),
+            std::string::npos);
+  EXPECT_NE(refused({{"type", "Unsqueeze"}, {"dim", 2}})
+                .find("dim is 2 of a sample of 0 dimensions"),
+            std::string::npos);
+  const Json csv = {{"type", "Csv"},
+                    {"file", folder_.Write("w.csv", "x,w,t\n1,0,0\n2,1,1\n")},
+                    {"target", "t"},
+                    {"fields", {{"sample_weight", "w"}}}};
+  EXPECT_EQ(Make(csv)->Column("sample_weight")[1].item<float>(), 1);
+  const auto sampler =
+      scope_->MakeAs<Sampler>({{"type", "WeightedSampler"},
+                               {"weight_field", "sample_weight"},
+                               {"replacement", true}},
+                              "experiment.data.train.sampler");
+  // The first row weighs nothing.
+  for (int64_t row : sampler->Bind(*Make(csv), 1)->Order({.seed = 1})) {
+    EXPECT_EQ(row, 1);
+  }
 }
 
 TEST_F(ViewsTest, PatientsOfASplitAreOnOneSide) {

@@ -54,6 +54,12 @@ Component Csv() {
               {.name = "group",
                .type = "string",
                .help = "column that splits by group may ask for"},
+              {.name = "fields",
+               .type = "map<list<string>>",
+               .scalar_ok = true,
+               .help = "further fields of numbers and their columns, such as "
+                       "{sample_weight: w}: [B] of one column, [B, columns] "
+                       "of more"},
               {.name = "ignore",
                .type = "list<string>",
                .scalar_ok = true,
@@ -61,6 +67,21 @@ Component Csv() {
               {.name = "missing",
                .type = "float",
                .help = "value of an empty cell; absent: an error"}}};
+}
+
+std::vector<std::pair<std::string, std::vector<std::string>>> FieldsOf(
+    const Params& params) {
+  std::vector<std::pair<std::string, std::vector<std::string>>> fields;
+  if (!params.Has("fields")) return fields;
+  for (const auto& [field, columns] : params.Raw("fields").items()) {
+    fields.emplace_back(field, std::vector<std::string>());
+    if (columns.is_string()) {
+      fields.back().second.push_back(columns.get<std::string>());
+    } else {
+      columns.get_to(fields.back().second);
+    }
+  }
+  return fields;
 }
 
 std::shared_ptr<Dataset> MakeCsv(const Params& params) {
@@ -81,6 +102,7 @@ std::shared_ptr<Dataset> MakeCsv(const Params& params) {
                                          : TargetType::kAuto,
        .classes = params.Strings("classes"),
        .group = params.OptionalString("group").value_or(""),
+       .fields = FieldsOf(params),
        .ignored = params.Strings("ignore"),
        .missing = params.OptionalFloat("missing")});
 }

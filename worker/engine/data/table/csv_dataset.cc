@@ -63,6 +63,14 @@ at::Tensor Numbers(const CsvTable& table, const std::vector<int64_t>& columns,
   return values;
 }
 
+// [rows] of one column, [rows, columns] of more.
+at::Tensor NumberField(const CsvTable& table,
+                       const std::vector<int64_t>& columns,
+                       const std::optional<double>& missing) {
+  at::Tensor values = Numbers(table, columns, missing);
+  return columns.size() == 1 ? values.select(1, 0) : values;
+}
+
 // A whole number from 0; -1: it is none.
 int64_t ClassNumber(std::string_view cell) {
   const int64_t value = ParseNumber<int64_t>(cell).value_or(-1);
@@ -129,8 +137,7 @@ at::Tensor Target(const CsvTable& table, const std::vector<int64_t>& columns,
     }
     return Classes(table, columns[0], options.classes);
   }
-  at::Tensor values = Numbers(table, columns, options.missing);
-  return columns.size() == 1 ? values.select(1, 0) : values;
+  return NumberField(table, columns, options.missing);
 }
 
 }  // namespace
@@ -145,9 +152,25 @@ std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
   std::vector<int64_t> inputs = FindAll(table, options.inputs);
   const int64_t group =
       options.group.empty() ? -1 : table.FindColumn(options.group);
+  Batch further;
+  std::set<int64_t> other(targets.begin(), targets.end());
+  for (const auto& [field, names] : options.fields) {
+    if (field == "input" || field == "target" || field == "group") {
+      throw Error(ErrorKind::kBadSpec,
+                  "Csv: fields: \"" + field +
+                      "\" has a parameter of its own, which is to be used");
+    }
+    const std::vector<int64_t> columns = FindAll(table, names);
+    if (columns.empty()) {
+      throw Error(ErrorKind::kBadSpec, "Csv: fields: \"" + field +
+                                           "\" has no column; one or more are "
+                                           "needed");
+    }
+    further.Set(field, NumberField(table, columns, options.missing));
+    other.insert(columns.begin(), columns.end());
+  }
   if (inputs.empty()) {
     const std::vector<int64_t> ignored = FindAll(table, options.ignored);
-    std::set<int64_t> other(targets.begin(), targets.end());
     other.insert(ignored.begin(), ignored.end());
     other.insert(group);
     for (int64_t i = 0; i < table.num_columns(); ++i) {
@@ -156,6 +179,7 @@ std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
   }
   Batch columns{{"input", Numbers(table, inputs, options.missing)}};
   if (!targets.empty()) columns.Set("target", Target(table, targets, options));
+  columns.Merge(std::move(further));
   return std::make_shared<CsvDataset>(
       std::move(columns), group < 0 ? at::Tensor() : Groups(table, group));
 }

@@ -2,13 +2,14 @@
 //
 // A CSV file as a data set, a sample per row, held in memory as numbers:
 // `input` float32 [columns]; `target`, if asked for: int64 where it is a class,
-// else float32, [] for one column and [columns] for more. Column() also gives
-// "group".
+// else float32, [] for one column and [columns] for more; further fields of
+// numbers likewise. Column() also gives "group".
 #pragma once
 
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
@@ -31,6 +32,8 @@ struct CsvDatasetOptions {
   TargetType target_type = TargetType::kAuto;
   std::vector<std::string> classes = {};  // names of classes, in order
   std::string group = {};                 // column of numbers or names
+  // Further fields and their columns: numbers.
+  std::vector<std::pair<std::string, std::vector<std::string>>> fields = {};
   std::vector<std::string> ignored = {};
   std::optional<double> missing = {};  // value of an empty cell; else an error
 };

@@ -110,7 +110,9 @@ std::string ReadEntry(void* archive, const unz_file_info64& info,
 
 }  // namespace
 
-std::vector<NamedTensor> ReadNpz(const std::string& path) {
+std::vector<NamedTensor> ReadNpz(
+    const std::string& path,
+    const std::function<bool(const std::string&)>& wanted) {
   // Refuses pipes, which would block below.
   const RandomAccessFile file(path);
   CheckEnd(file);
@@ -146,16 +148,21 @@ std::vector<NamedTensor> ReadNpz(const std::string& path) {
     if (!name.ends_with(".npy")) {
       RefuseNpz(path, listed, "entry \"" + name + "\" is no .npy file");
     }
-    total += std::min<uint64_t>(info.uncompressed_size, kMaxBytes + 1);
-    if (total > kMaxBytes)
-      RefuseNpz(path, listed, "inflates to more than 16 GiB");
-    const std::string bytes =
-        ReadEntry(archive.get(), info, path, name, listed);
-    at::Tensor array = ParseNpy(bytes, path + "/" + name);
+    const std::string entry = name;
     name.resize(name.size() - 4);
     if (!names.insert(name).second) {
       RefuseNpz(path, listed, "entry \"" + name + "\" is there twice");
     }
+    if (wanted && !wanted(name)) {
+      state = unzGoToNextFile(archive.get());
+      continue;
+    }
+    total += std::min<uint64_t>(info.uncompressed_size, kMaxBytes + 1);
+    if (total > kMaxBytes)
+      RefuseNpz(path, listed, "inflates to more than 16 GiB");
+    const std::string bytes =
+        ReadEntry(archive.get(), info, path, entry, listed);
+    at::Tensor array = ParseNpy(bytes, path + "/" + entry);
     arrays.push_back({std::move(name), std::move(array)});
     state = unzGoToNextFile(archive.get());
   }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -13,8 +14,11 @@
 
 namespace epochd::engine {
 
-// Arrays in the order of the archive, named without `.npy`. Throws
+// Arrays in the order of the archive, named without `.npy`; only those that are
+// `wanted`, where that is given: asked once for each name. Throws
 // Error(kBadSpec) naming file, byte and entry; within an array its own byte.
-std::vector<NamedTensor> ReadNpz(const std::string& path);
+std::vector<NamedTensor> ReadNpz(
+    const std::string& path,
+    const std::function<bool(const std::string&)>& wanted = {});
 
 }  // namespace epochd::engine

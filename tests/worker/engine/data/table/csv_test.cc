@@ -97,6 +97,28 @@ TEST_F(CsvDatasetTest, TakesAllColumnsThatAreNothingElse) {
                         at::tensor({1, 0}, at::kLong)));
 }
 
+TEST_F(CsvDatasetTest, FurtherFieldsAreNumbersAndNoInput) {
+  CsvDatasetOptions options = Options("x,w,t,m1,m2\n1,0.5,0,1,0\n2,2,1,0,1\n");
+  options.targets = {"t"};
+  options.fields = {{"sample_weight", {"w"}}, {"mask", {"m1", "m2"}}};
+  const auto dataset = LoadCsvDataset(options);
+  const std::vector<int64_t> all{1, 0};
+  const Batch batch = dataset->GetBatch(all, {});
+  EXPECT_TRUE(
+      at::equal(batch.At("input"), at::tensor({2.f, 1.f}).view({2, 1})));
+  EXPECT_TRUE(at::equal(batch.At("sample_weight"), at::tensor({2.f, 0.5f})));
+  EXPECT_TRUE(at::equal(batch.At("mask"),
+                        at::tensor({0.f, 1.f, 1.f, 0.f}).view({2, 2})));
+  EXPECT_TRUE(
+      at::equal(dataset->Column("sample_weight"), at::tensor({0.5f, 2.f})));
+  options.fields = {{"target", {"w"}}};
+  EXPECT_THAT(ErrorOf([&] { LoadCsvDataset(options); }),
+              HasSubstr("\"target\" has a parameter of its own"));
+  options.fields = {{"w", {}}};
+  EXPECT_THAT(ErrorOf([&] { LoadCsvDataset(options); }),
+              HasSubstr("\"w\" has no column"));
+}
+
 TEST_F(CsvDatasetTest, TargetsAreNumbersNamesOrSeveralColumns) {
   CsvDatasetOptions options = Options("x,y,kind\n1,0.5,cat\n2,1.5,dog\n");
   options.inputs = {"x"};

@@ -65,6 +65,29 @@ TEST_F(NpzTest, ReadsStoredAndDeflatedArrays) {
   EXPECT_EQ(dataset->Size(), 2);
 }
 
+// As mnist.npz is: parts of different sizes, and what is not read may be
+// anything.
+TEST_F(NpzTest, FieldsChooseArraysAndNameThem) {
+  const std::string path =
+      Zip({{"x_test.npy", NpyOf("|u1", "(1, 2, 2)", "abcd")},
+           {"x_train.npy", NpyOf("|u1", "(2, 2, 2)", "abcdefgh")},
+           {"y_train.npy", NpyOf("|u1", "(2,)", "\1\2")},
+           {"notes.npy", NpyOf("|O", "(1,)", "pickle")}});
+  const auto dataset = LoadTensorFile(
+      {.file = path, .fields = {{"input", "x_train"}, {"target", "y_train"}}});
+  ASSERT_EQ(dataset->Size(), 2);
+  const Batch sample = dataset->Get(1, {});
+  EXPECT_EQ(sample.At("input")[0][1].item<uint8_t>(), 'f');
+  EXPECT_EQ(sample.At("target").item<uint8_t>(), 2);
+  EXPECT_EQ(sample.Find("x_train"), nullptr);
+  EXPECT_THAT(
+      ErrorOf([&] {
+        LoadTensorFile({.file = path, .fields = {{"input", "x_trian"}}});
+      }),
+      HasSubstr("a.npz\" has no array \"x_trian\"; it has x_test, x_train, "
+                "y_train, notes"));
+}
+
 TEST_F(NpzTest, ReadsWhatNumpyWrote) {
   const auto arrays = ReadNpz(Recorded("numpy.npz"));
   ASSERT_EQ(arrays.size(), 2);
