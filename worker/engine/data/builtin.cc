@@ -222,6 +222,7 @@ Component RandomCropComponent() {
                           .min = 0,
                           .help = "pixels added on each side first"},
                          kFill,
+                         LabelFillParameter(),
                          kField,
                          kFields}};
 }
@@ -267,6 +268,7 @@ std::vector<Entry<Transform>> BuiltinTransforms() {
                             .min = 0,
                             .help = "most pixels along each axis"},
                            kFill,
+                           LabelFillParameter(),
                            kField,
                            kFields}},
            MakeRandomShift},

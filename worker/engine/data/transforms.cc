@@ -74,9 +74,6 @@ bool Normalize::ApplyToBatch(Batch& batch) const {
   return true;
 }
 
-void RandomFlip::Apply(Batch& sample, Random& random) const {
-  const ImageFields::Views views = fields_.Read(sample, "RandomFlip");
-  // Draws also when nothing is flipped, so that later draws do not move.
 Permute::Permute(std::vector<int64_t> dims, std::string field)
     : dims_(std::move(dims)), field_(std::move(field)) {
   for (size_t i = 0; i < dims_.size(); ++i) {
@@ -137,6 +134,9 @@ bool Unsqueeze::ApplyToBatch(Batch& batch) const {
   if (random.Uniform() >= probability_) return;
   ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
     return image.flip({vertical_ ? 1 : 2});
+void RandomFlip::Apply(Batch& sample, Random& random) const {
+  const ImageFields::Views views = fields_.Read(sample, "RandomFlip");
+  // Draws also when nothing is flipped, so that later draws do not move.
   });
 }
 
@@ -156,8 +156,9 @@ void RandomCrop::Apply(Batch& sample, Random& random) const {
   const int64_t left = static_cast<int64_t>(random.Below(room_x + 1));
   ImageFields::Replace(
       views, sample, [&](const at::Tensor& image, int64_t scale) {
-        return PadAndCut(image, padding_ * scale, fill_, top * scale,
-                         left * scale, height_ * scale, width_ * scale);
+        return PadAndCut(image, padding_ * scale, fields_.FillOf(image, fill_),
+                         top * scale, left * scale, height_ * scale,
+                         width_ * scale);
       });
 }
 
@@ -167,8 +168,9 @@ void RandomShift::Apply(Batch& sample, Random& random) const {
   const int64_t left = static_cast<int64_t>(random.Below(2 * pixels_ + 1));
   ImageFields::Replace(
       views, sample, [&](const at::Tensor& image, int64_t scale) {
-        return PadAndCut(image, pixels_ * scale, fill_, top * scale,
-                         left * scale, image.size(1), image.size(2));
+        return PadAndCut(image, pixels_ * scale, fields_.FillOf(image, fill_),
+                         top * scale, left * scale, image.size(1),
+                         image.size(2));
       });
 }
 

@@ -71,7 +71,7 @@ void CenterCrop::Apply(Batch& sample, Random& /*random*/) const {
                                image,
                                {pad_x / 2 * scale, (pad_x - pad_x / 2) * scale,
                                 pad_y / 2 * scale, (pad_y - pad_y / 2) * scale},
-                               fill_);
+                               fields_.FillOf(image, fill_));
                          }
                          return Slice(padded, window, scale).contiguous();
                        });
@@ -104,7 +104,7 @@ void RandomAffine::Apply(Batch& sample, Random& random) const {
         scaled.translate_x *= static_cast<double>(scale);
         scaled.translate_y *= static_cast<double>(scale);
         return AffineImage(image, scaled, options_.interpolation,
-                           options_.fill);
+                           fields_.FillOf(image, options_.fill));
       });
 }
 
@@ -112,7 +112,8 @@ void RandomRotation::Apply(Batch& sample, Random& random) const {
   const ImageFields::Views views = fields_.Read(sample, "RandomRotation");
   const double angle = degrees_.Draw(random);
   ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
-    return RotateImage(image, angle, interpolation_, fill_);
+    return RotateImage(image, angle, interpolation_,
+                       fields_.FillOf(image, fill_));
   });
 }
 
@@ -229,8 +230,10 @@ void RandomErasing::Apply(Batch& sample, Random& random) const {
   DrawPlace(window, views.height, views.width, random);
   ImageFields::Replace(
       views, sample, [&](const at::Tensor& image, int64_t scale) {
-        const auto count = static_cast<int64_t>(options_.value.size());
-        if (count != 1 && count != image.size(0) && !options_.noise) {
+        const std::vector<double> value = fields_.FillOf(image, options_.value);
+        const bool noise = options_.noise && !ImageFields::IsLabels(image);
+        const auto count = static_cast<int64_t>(value.size());
+        if (count != 1 && count != image.size(0) && !noise) {
           throw Error(ErrorKind::kBadSpec,
                       "RandomErasing: value has " + std::to_string(count) +
                           " numbers for an image of " +
@@ -239,10 +242,8 @@ void RandomErasing::Apply(Batch& sample, Random& random) const {
         }
         at::Tensor erased = image.clone();
         at::Tensor hole = Slice(erased, window, scale);
-        hole.copy_(
-            options_.noise
-                ? NormalNoise(hole.sizes(), random)
-                : at::tensor(options_.value, at::kDouble).view({-1, 1, 1}));
+        hole.copy_(noise ? NormalNoise(hole.sizes(), random)
+                         : at::tensor(value, at::kDouble).view({-1, 1, 1}));
         return erased;
       });
 }
@@ -259,13 +260,13 @@ void Cutout::Apply(Batch& sample, Random& random) const {
                      std::min(views.height, y - size_ / 2 + size_) - top,
                      std::min(views.width, x - size_ / 2 + size_) - left});
   }
-  ImageFields::Replace(views, sample,
-                       [&](const at::Tensor& image, int64_t scale) {
-                         at::Tensor cut = image.clone();
-                         for (const Window& hole : holes)
-                           Slice(cut, hole, scale).fill_(value_);
-                         return cut;
-                       });
+  ImageFields::Replace(
+      views, sample, [&](const at::Tensor& image, int64_t scale) {
+        at::Tensor cut = image.clone();
+        for (const Window& hole : holes)
+          Slice(cut, hole, scale).fill_(fields_.FillOf(image, value_));
+        return cut;
+      });
 }
 
 void ToFloat::Apply(Batch& sample, Random& /*random*/) const {

@@ -262,7 +262,18 @@ Component PairedImages() {
                            .type = "int",
                            .min = 1,
                            .help = "how much smaller the input is; that of the "
-                                   "first pair without it"}},
+                                   "first pair without it"},
+                          {.name = "target_mode",
+                           .type = "string",
+                           .choices = {"grey", "rgb", "rgba", "unchanged"},
+                           .help = "channels of the target; those of `mode` by "
+                                   "default, of int64 as in the file"},
+                          {.name = "target_dtype",
+                           .type = "string",
+                           .default_value = "float32",
+                           .choices = {"float32", "int64"},
+                           .help = "float32 in [0, 1], or int64 [H, W]: grey "
+                                   "levels, as they are, are classes"}},
                FileParameters(), DecodeParameters(),
                PatchParameters("high-resolution image, a multiple of scale")}),
           .rules = PairRules()};
@@ -272,8 +283,14 @@ std::shared_ptr<Dataset> MakePairedImages(const Params& params) {
   ImageFileOptions low = FilesOf(params, "low");
   ImageFileOptions high = low;
   high.folder = params.String("high");
-  return LoadPairedImages(low, params.String("low_suffix"), high,
-                          PairOf(params));
+  PairOptions options = PairOf(params);
+  options.has_labels = params.String("target_dtype") == "int64";
+  if (const auto mode = params.OptionalString("target_mode")) {
+    options.target_mode = ParseImageMode(*mode);
+  } else if (options.has_labels) {
+    options.target_mode = ImageMode::kUnchanged;
+  }
+  return LoadPairedImages(low, params.String("low_suffix"), high, options);
 }
 
 Component Cifar(const std::string& name, Parameters more) {

@@ -231,7 +231,8 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
               {.name = "fill",
                .type = "float",
                .default_value = 0.0,
-               .help = "value outside of the image"}}),
+               .help = "value outside of the image"},
+              LabelFillParameter()}),
        MakeCenterCrop},
       {Image(
            "ColorJitter",
@@ -262,7 +263,8 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
               {.name = "value",
                .type = "float",
                .default_value = 0.0,
-               .help = "what they are filled with"}}),
+               .help = "what they are filled with"},
+              LabelFillParameter()}),
        MakeCutout},
       {Image("Grayscale", "luma in place of colours",
              {{.name = "num_output_channels",
@@ -295,7 +297,8 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
                 shear.max_items = 4;
                 return shear;
               }(),
-              InterpolationOf("nearest", false), FillColour()}),
+              InterpolationOf("nearest", false), FillColour(),
+              LabelFillParameter()}),
        MakeAffine},
       {Image("RandomErasing", "fills a rectangle",
              {Probability(0.5, "how often"),
@@ -306,7 +309,8 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
               {.name = "noise",
                .type = "bool",
                .default_value = false,
-               .help = "normal noise in place of a value"}}),
+               .help = "normal noise in place of a value"},
+              LabelFillParameter()}),
        MakeErasing},
       {Image("RandomGrayscale", "luma in all channels, at times",
              {Probability(0.1, "how often")}),
@@ -329,7 +333,8 @@ std::vector<Entry<Transform>> BuiltinImageTransforms() {
                 degrees.required = true;
                 return degrees;
               }(),
-              InterpolationOf("nearest", false), FillColour()}),
+              InterpolationOf("nearest", false), FillColour(),
+              LabelFillParameter()}),
        MakeRotation},
       {Image("Resize",
              "resizes with antialiasing; bytes as Pillow does, floats as "

@@ -23,6 +23,16 @@ inline std::vector<catalogue::Parameter> ImageFieldParameters() {
                    "multiples of its size"}};
 }
 
+// Of transforms that fill.
+inline catalogue::Parameter LabelFillParameter() {
+  return {.name = "label_fill",
+          .type = "int",
+          .default_value = 0,
+          .help =
+              "the same in fields of labels (whole numbers but bytes), such "
+              "as a class that the loss ignores"};
+}
+
 inline std::vector<std::string> ImageFieldNames(const Params& params) {
   std::vector<std::string> names = params.Strings("fields");
   if (names.empty()) names.push_back(params.String("field"));
@@ -30,7 +40,9 @@ inline std::vector<std::string> ImageFieldNames(const Params& params) {
 }
 
 inline ImageFields ImageFieldsOf(const Params& params) {
-  return ImageFields(ImageFieldNames(params));
+  return ImageFields(
+      ImageFieldNames(params),
+      static_cast<double>(params.OptionalInt("label_fill").value_or(0)));
 }
 
 }  // namespace epochd::engine

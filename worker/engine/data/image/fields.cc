@@ -9,6 +9,22 @@
 
 namespace epochd::engine {
 
+bool ImageFields::IsLabels(const at::Tensor& image) {
+  return image.scalar_type() != at::kByte &&
+         at::isIntegralType(image.scalar_type(), /*includeBool=*/true);
+}
+
+double ImageFields::FillOf(const at::Tensor& image, double fill) const {
+  if (!IsLabels(image)) return fill;
+  return image.scalar_type() == at::kBool ? 0 : label_fill_;
+}
+
+std::vector<double> ImageFields::FillOf(const at::Tensor& image,
+                                        const std::vector<double>& fill) const {
+  if (!IsLabels(image)) return fill;
+  return {FillOf(image, 0.0)};
+}
+
 ImageFields::Views ImageFields::Read(const Batch& sample,
                                      const char* transform) const {
   Views views;
@@ -20,7 +36,9 @@ ImageFields::Views ImageFields::Read(const Batch& sample,
     throw Error(ErrorKind::kBadSpec, message.str());
   };
   for (const std::string& name : names_) {
-    const at::Tensor& image = sample.At(name);
+    at::Tensor image = sample.At(name);
+    const bool is_plane = image.dim() == 2 && IsLabels(image);
+    if (is_plane) image = image.unsqueeze(0);
     if (image.dim() != 3 || image.numel() == 0) {
       refuse(name, image, "an image [channels, height, width]");
     }
@@ -28,7 +46,7 @@ ImageFields::Views ImageFields::Read(const Batch& sample,
       views.height = image.size(1);
       views.width = image.size(2);
     }
-    views.fields.push_back({&name, image, 1});
+    views.fields.push_back({&name, image, 1, is_plane});
   }
   for (View& view : views.fields) {
     view.scale = view.image.size(1) / views.height;

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/image/fields.h"
 #include "worker/engine/data/image/resample.h"
 
 namespace epochd::engine {
@@ -65,6 +66,11 @@ at::Tensor GridOf(const InverseMap& map, int64_t height, int64_t width) {
   return grid;
 }
 
+// Between two classes there is none.
+Interpolation Allowed(const at::Tensor& image, Interpolation interpolation) {
+  return ImageFields::IsLabels(image) ? Interpolation::kNearest : interpolation;
+}
+
 at::Tensor Sample(const at::Tensor& image, const InverseMap& map,
                   Interpolation interpolation,
                   const std::vector<double>& fill) {
@@ -117,7 +123,7 @@ Interpolation ParseInterpolation(std::string_view name) {
 at::Tensor AffineImage(const at::Tensor& image, const AffineMap& map,
                        Interpolation interpolation,
                        const std::vector<double>& fill) {
-  return Sample(image, Inverse(map), interpolation, fill);
+  return Sample(image, Inverse(map), Allowed(image, interpolation), fill);
 }
 
 at::Tensor RotateImage(const at::Tensor& image, double angle,
@@ -140,7 +146,7 @@ at::Tensor ResizeImage(const at::Tensor& image, int64_t height, int64_t width,
                        Interpolation interpolation) {
   if (image.size(1) == height && image.size(2) == width) return image.clone();
   const std::array<int64_t, 2> size = {height, width};
-  if (interpolation == Interpolation::kNearest) {
+  if (Allowed(image, interpolation) == Interpolation::kNearest) {
     const at::Tensor floats = image.to(at::kFloat).unsqueeze(0);
     return at::upsample_nearest2d(floats, size)
         .squeeze(0)

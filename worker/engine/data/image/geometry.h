@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Moving the pixels of images [C, H, W], float or uint8. Angles in degrees,
+// Moving the pixels of images [C, H, W], float or uint8; of labels (fields.h)
+// always by the nearest. Angles in degrees,
 // counter-clockwise for RotateImage and clockwise for AffineImage, as
 // torchvision.transforms.v2.functional has them; results are those of
 // torchvision for tensors, but that bytes are resized as Pillow does

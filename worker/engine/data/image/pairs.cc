@@ -143,7 +143,7 @@ class FolderPairSource : public PairSource {
       : cache_(
             std::make_shared<ImageCache>(2 * high.size(), options.cache_bytes)),
         low_(low, options.decode, cache_, static_cast<int64_t>(high.size())),
-        high_(std::move(high), options.decode, cache_, 0),
+        high_(std::move(high), TargetDecode(options), cache_, 0),
         scale_(options.scale > 0 ? options.scale : ScaleOf(0)) {}
 
   int64_t size() const override { return high_.size(); }
@@ -170,6 +170,11 @@ class FolderPairSource : public PairSource {
   }
 
  private:
+  static DecodeOptions TargetDecode(const PairOptions& options) {
+    DecodeOptions decode = options.decode;
+    if (options.target_mode) decode.mode = *options.target_mode;
+    return decode;
+  }
   int64_t ScaleOf(int64_t i) const {
     const ImageInfo low = low_.Info(i);
     const ImageInfo high = high_.Info(i);
@@ -199,9 +204,10 @@ class FolderPairSource : public PairSource {
 class PairDataset : public Dataset {
  public:
   PairDataset(std::unique_ptr<PairSource> source, const PatchOptions& patch,
-              int64_t scale)
+              int64_t scale, bool has_labels)
       : source_(std::move(source)),
         scale_(scale),
+        has_labels_(has_labels),
         plan_(patch, source_->size(),
               [this](int64_t i) { return source_->Info(i); }) {
     if (patch.size % scale != 0) {
@@ -222,7 +228,8 @@ class PairDataset : public Dataset {
                           source_->path(number));
     });
     return Batch{{"input", ToUnitFloat(pair.low)},
-                 {"target", ToUnitFloat(pair.high)}};
+                 {"target", has_labels_ ? Labels(pair.high, number)
+                                        : ToUnitFloat(pair.high)}};
   }
 
   at::Tensor Column(std::string_view field) const override {
@@ -230,8 +237,19 @@ class PairDataset : public Dataset {
   }
 
  private:
+  at::Tensor Labels(const at::Tensor& image, int64_t number) const {
+    if (image.size(0) != 1) {
+      throw Error(ErrorKind::kBadSpec,
+                  "image file \"" + source_->path(number) + "\": has " +
+                      std::to_string(image.size(0)) +
+                      " channels; 1, of classes, is needed: a grey image");
+    }
+    return image.squeeze(0).to(at::kLong);
+  }
+
   const std::unique_ptr<PairSource> source_;
   const int64_t scale_;
+  const bool has_labels_;
   const PatchPlan plan_;
 };
 
@@ -242,7 +260,7 @@ std::shared_ptr<Dataset> LoadDegradedImages(const ImageFileOptions& files,
                                             const PairOptions& options) {
   return std::make_shared<PairDataset>(
       std::make_unique<DegradedSource>(ListImages(files), resampling, options),
-      options.patch, options.scale);
+      options.patch, options.scale, /*has_labels=*/false);
 }
 
 std::shared_ptr<Dataset> LoadPairedImages(const ImageFileOptions& low,
@@ -282,7 +300,8 @@ std::shared_ptr<Dataset> LoadPairedImages(const ImageFileOptions& low,
   auto source = std::make_unique<FolderPairSource>(
       low_files, std::move(high_files), options);
   const int64_t scale = source->scale();
-  return std::make_shared<PairDataset>(std::move(source), options.patch, scale);
+  return std::make_shared<PairDataset>(std::move(source), options.patch, scale,
+                                       options.has_labels);
 }
 
 }  // namespace epochd::engine

@@ -2,13 +2,15 @@
 //
 // Data sets of image pairs for restoration and super-resolution. Fields:
 // `input`, the low-resolution image, float [C, h, w] in [0, 1], and `target`,
-// the high-resolution one, [C, scale * h, scale * w]. Patches of both show the
-// same part. Column: `image`, the number of the pair that a sample is cut
-// from.
+// the high-resolution one, [C, scale * h, scale * w], or with `has_labels` its
+// values as they are, int64 [scale * h, scale * w]: a class for each pixel.
+// Patches of both show the same part. Column: `image`, the number of the pair
+// that a sample is cut from.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "worker/engine/core/dataset.h"
@@ -25,6 +27,9 @@ struct PairOptions {
   PatchOptions patch;
   int64_t cache_bytes = 0;
   int64_t scale = 0;
+  // Of two folders alone: how targets are decoded, where not as inputs are.
+  std::optional<ImageMode> target_mode = {};
+  bool has_labels = false;
 };
 
 // High-resolution images, and their low-resolution versions made from them:

@@ -166,6 +166,53 @@ TEST(Augment, FieldsAreChangedAlikeAtTheirScale) {
   }
 }
 
+// A class for each pixel, with or without a channel: changed as the picture is,
+// and never to a class that is not there.
+TEST(Augment, LabelsAreMovedAlikeAndNeverMixed) {
+  const std::string moves[] = {
+      R"("type": "RandomRotation", "degrees": 40, "interpolation": "bilinear",
+         "label_fill": 9)",
+      R"("type": "RandomAffine", "degrees": 40, "translate": 0.3,
+         "interpolation": "bilinear", "label_fill": 9, "fill": [1.0, 0.0, 1.0])",
+      R"("type": "Resize", "size": [7, 9])",
+      R"("type": "Resize", "size": [24, 18], "interpolation": "bicubic")",
+      R"("type": "RandomResizedCrop", "size": [7, 9])",
+      R"("type": "CenterCrop", "size": [24, 30], "label_fill": 9)",
+      R"("type": "RandomCrop", "size": 12, "padding": 6, "label_fill": 9)",
+      R"("type": "RandomShift", "pixels": 5, "fill": 0.5, "label_fill": 9)",
+      R"("type": "Cutout", "size": 6, "value": 0.5, "label_fill": 9)",
+      R"("type": "RandomErasing", "p": 1.0, "noise": true, "label_fill": 9)",
+      R"("type": "RandomRotate90")"};
+  const at::Tensor image = Recorded("augment/source").to(at::kFloat).div(255);
+  at::Tensor classes = at::zeros({image.size(1), image.size(2)}, at::kLong);
+  classes.slice(1, image.size(2) / 2).fill_(4);
+  const at::Tensor real = at::ones(classes.sizes(), at::kBool);
+  for (const std::string& each : moves) {
+    SCOPED_TRACE(each);
+    const bool fills = each.find("label_fill") != std::string::npos;
+    const auto transform = BuildTransform(
+        "{" + each + R"(, "fields": ["input", "target", "mask", "deep"]})");
+    bool has_filled = false;
+    for (uint64_t seed = 0; seed < 4; ++seed) {
+      const Batch after = Applied(*transform,
+                                  Batch{{"input", image},
+                                        {"target", classes},
+                                        {"mask", real},
+                                        {"deep", classes.unsqueeze(0)}},
+                                  seed);
+      const at::Tensor target = after.At("target");
+      EXPECT_EQ(target.scalar_type(), at::kLong);
+      EXPECT_EQ(target.sizes(), after.At("input").sizes().slice(1));
+      EXPECT_TRUE(at::equal(target.unsqueeze(0), after.At("deep")));
+      const at::Tensor filled = target.eq(9);
+      has_filled |= filled.any().item<bool>();
+      EXPECT_TRUE((filled | target.eq(0) | target.eq(4)).all().item<bool>());
+      EXPECT_TRUE(at::equal(filled.logical_not(), after.At("mask")));
+    }
+    EXPECT_EQ(has_filled, fills);
+  }
+}
+
 TEST(Augment, TheSameStreamGivesTheSameAndAnotherAnother) {
   const at::Tensor image = Recorded("augment/source").to(at::kFloat).div(255);
   const std::vector<std::string> all = {

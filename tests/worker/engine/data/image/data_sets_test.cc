@@ -420,6 +420,37 @@ TEST(PairedImages, MatchesByStemAndKeepsPatchesAligned) {
   EXPECT_NE(error.find("bx2.jpg"), std::string::npos) << error;
 }
 
+TEST(PairedImages, TargetsMayBeClasses) {
+  const TempFolder folder;
+  CopyImage(folder, "rgb.png", "images/a.png");
+  CopyImage(folder, "grey.png", "masks/a.png");
+  const std::string start = R"({"type": "PairedImages", "low": ")" +
+                            folder.path() + R"(/images", "high": ")" +
+                            folder.path() + R"(/masks", )";
+  const at::Tensor& grey = Recorded("decode/grey.png/grey");
+  const auto data =
+      BuildDataset(start + R"("target_dtype": "int64", "transforms":
+        [{"type": "RandomCrop", "size": 8, "fields": ["input", "target"]}]})");
+  const std::vector<int64_t> all = {0};
+  EXPECT_EQ(data->GetBatch(all, kSeed).At("target").sizes(),
+            at::IntArrayRef({1, 8, 8}));
+  const Batch sample =
+      BuildDataset(start + R"("target_dtype": "int64"})")->Get(0, kSeed);
+  EXPECT_TRUE(
+      at::equal(sample.At("input"), Unit(Recorded("decode/rgb.png/rgb"))));
+  EXPECT_TRUE(at::equal(sample.At("target"), grey[0].to(at::kLong)));
+  EXPECT_TRUE(at::equal(BuildDataset(start + R"("target_mode": "grey"})")
+                            ->Get(0, kSeed)
+                            .At("target"),
+                        Unit(grey)));
+  CopyImage(folder, "rgb.png", "masks/a.png");
+  EXPECT_NE(
+      ErrorOf([&] {
+        BuildDataset(start + R"("target_dtype": "int64"})")->Get(0, kSeed);
+      }).find("masks/a.png\": has 3 channels; 1, of classes"),
+      std::string::npos);
+}
+
 TEST(PairedImages, FindsTheScaleOfTheFirstPair) {
   const TempFolder folder;
   CopyImage(folder, "degrade_low.png", "low/a.png");
