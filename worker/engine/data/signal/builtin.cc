@@ -67,6 +67,7 @@ LabelSource ReadSource(const std::string& name) {
   if (name == "record") return LabelSource::kRecord;
   if (name == "comment") return LabelSource::kComment;
   if (name == "rhythm" || name == "annotation") return LabelSource::kAnnotation;
+  if (name == "beat") return LabelSource::kBeat;
   if (name == "csv") return LabelSource::kCsv;
   return LabelSource::kNone;
 }
@@ -168,15 +169,22 @@ Component WfdbRecordsComponent() {
           {.name = "labels",
            .type = "string",
            .default_value = "none",
-           .choices = {"none", "comment", "rhythm", "csv"},
+           .choices = {"none", "comment", "rhythm", "beat", "csv"},
            .help = "where labels stand: a header's comment, rhythm annotations "
-                   "such as (AFIB, a CSV file"},
+                   "such as (AFIB, a CSV file; beat: a window about each "
+                   "annotation whose symbol, such as N or V, is a class"},
           {.name = "group",
            .type = "string",
            .default_value = "record",
            .choices = {"record", "comment", "csv"},
            .help = "what the column `group` for splits is made of"}),
-      LabelRules({"comment", "rhythm", "csv"}));
+      LabelRules({"comment", "rhythm", "beat", "csv"}));
+  component.rules.push_back({.check = Rule::Check::kNeeds,
+                             .of = {"window"},
+                             .when = {{"labels", {"beat"}}}});
+  component.rules.push_back({.check = Rule::Check::kAbsent,
+                             .of = {"stride"},
+                             .when = {{"labels", {"beat"}}}});
   const std::vector<Parameter> own = {
       {.name = "label_key",
        .type = "string",

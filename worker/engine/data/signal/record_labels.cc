@@ -147,6 +147,16 @@ std::vector<LabelSpan> Rhythms(const WfdbAnnotations& annotations, double fs) {
   return rhythms;
 }
 
+std::vector<BeatLabel> Beats(const WfdbAnnotations& annotations, double fs) {
+  const double rate = annotations.fs > 0 ? annotations.fs : fs;
+  std::vector<BeatLabel> beats;
+  for (const WfdbAnnotation& each : annotations.all) {
+    beats.push_back(
+        {.at = static_cast<double>(each.sample) / rate, .symbol = each.symbol});
+  }
+  return beats;
+}
+
 std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,
                                       double from, double to, bool all) {
   std::map<std::string, double> covered;

@@ -59,6 +59,14 @@ struct LabelSpan {
 // record's rate.
 std::vector<LabelSpan> Rhythms(const WfdbAnnotations& annotations, double fs);
 
+// An annotation at one place, such as a beat.
+struct BeatLabel {
+  double at = 0;            // s
+  std::string symbol = {};  // such as "N", "V"
+};
+// Each annotation and its symbol; classes say which of them are beats.
+std::vector<BeatLabel> Beats(const WfdbAnnotations& annotations, double fs);
+
 // The labels of a window in seconds: the one that covers most of it, or, with
 // `all`, each that covers a tenth of it or more. Empty: none.
 std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <utility>
 
 namespace epochd::engine {
@@ -72,6 +73,22 @@ int64_t RecordSet::GroupOf(const Recording& recording,
   return group_places_.emplace(value, next).first->second;
 }
 
+void RecordSet::AddBeats(const Recording& recording, const RecordFacts& facts,
+                         int64_t group) {
+  const auto place = static_cast<int64_t>(parts_.recordings.size());
+  for (const BeatLabel& beat : facts.beats) {
+    const int64_t label = options_.classes.Find(beat.symbol);
+    if (label < 0) continue;
+    const auto window =
+        WindowAbout(place, recording.num_frames(), recording.fs(),
+                    std::llround(beat.at * recording.fs()), options_.windows);
+    if (!window) continue;
+    parts_.windows.push_back(*window);
+    places_.push_back({label});
+    groups_.push_back(group);
+  }
+}
+
 void RecordSet::Add(std::shared_ptr<const Recording> recording,
                     const RecordFacts& facts) {
   std::vector<std::string> whole;
@@ -81,6 +98,11 @@ void RecordSet::Add(std::shared_ptr<const Recording> recording,
     whole = SplitLabels(FromCsv(csv_labels_, *recording, facts));
   }
   const int64_t group = GroupOf(*recording, facts);
+  if (options_.labels == LabelSource::kBeat) {
+    AddBeats(*recording, facts, group);
+    parts_.recordings.push_back(std::move(recording));
+    return;
+  }
   const auto place = static_cast<int64_t>(parts_.recordings.size());
   for (const RecordWindow& window : CutWindows(
            place, recording->num_frames(), recording->fs(), options_.windows)) {

@@ -27,7 +27,7 @@
 namespace epochd::engine {
 
 // Where labels or groups come from.
-enum class LabelSource { kNone, kRecord, kComment, kAnnotation, kCsv };
+enum class LabelSource { kNone, kRecord, kComment, kAnnotation, kBeat, kCsv };
 
 struct RecordOptions {
   std::string records = {};             // a folder, a file, or a list
@@ -50,6 +50,7 @@ struct RecordFacts {
   std::string label = {};  // from a comment
   std::string group = {};
   std::vector<LabelSpan> spans = {};  // from annotations
+  std::vector<BeatLabel> beats = {};
 };
 
 class RecordSet {
@@ -78,6 +79,9 @@ class RecordSet {
   std::shared_ptr<Dataset> Finish();
 
  private:
+  // Windows about the beats that are of a class.
+  void AddBeats(const Recording& recording, const RecordFacts& facts,
+                int64_t group);
   // Nothing: leave the window out.
   std::optional<std::vector<int64_t>> LabelsOf(
       const Recording& recording, const RecordFacts& facts,

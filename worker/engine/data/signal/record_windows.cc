@@ -87,6 +87,15 @@ std::vector<RecordWindow> CutWindows(int64_t recording, int64_t num_frames,
   return windows;
 }
 
+std::optional<RecordWindow> WindowAbout(int64_t recording, int64_t num_frames,
+                                        double fs, int64_t frame,
+                                        const WindowOptions& options) {
+  const int64_t window = FramesOf(options.window, fs, "a window");
+  const int64_t from = frame - window / 2;
+  if (from < 0 || window > num_frames - from) return std::nullopt;
+  return RecordWindow{.recording = recording, .from = from, .frames = window};
+}
+
 RecordWindows::RecordWindows(Parts parts, const WindowOptions& options)
     : parts_(std::move(parts)), options_(options) {
   const auto& recordings = parts_.recordings;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -61,6 +62,12 @@ struct RecordWindow {
 // window or stride has no frame, or there are too many.
 std::vector<RecordWindow> CutWindows(int64_t recording, int64_t num_frames,
                                      double fs, const WindowOptions& options);
+
+// The window about `frame`, which lies in its middle. Nothing: it does not lie
+// in the recording as a whole. Throws Error(kBadSpec) where it has no frame.
+std::optional<RecordWindow> WindowAbout(int64_t recording, int64_t num_frames,
+                                        double fs, int64_t frame,
+                                        const WindowOptions& options);
 
 class RecordWindows : public Dataset {
  public:

@@ -73,11 +73,18 @@ RecordFacts FactsOf(const WfdbRecord& record, const std::string& listed,
       .names = {listed, record.name()},
       .label = CommentValue(record.comments(), options.label_key),
       .group = CommentValue(record.comments(), options.group_key)};
-  if (options.labels == LabelSource::kAnnotation) {
-    std::string path = record.path();
-    path.resize(path.size() - std::string_view("hea").size());
-    facts.spans =
-        Rhythms(ReadWfdbAnnotations(path + options.annotations), record.fs());
+  if (options.labels != LabelSource::kAnnotation &&
+      options.labels != LabelSource::kBeat) {
+    return facts;
+  }
+  std::string path = record.path();
+  path.resize(path.size() - std::string_view("hea").size());
+  const WfdbAnnotations annotations =
+      ReadWfdbAnnotations(path + options.annotations);
+  if (options.labels == LabelSource::kBeat) {
+    facts.beats = Beats(annotations, record.fs());
+  } else {
+    facts.spans = Rhythms(annotations, record.fs());
   }
   return facts;
 }

@@ -16,7 +16,7 @@ namespace epochd::engine {
 
 // `records`: a folder (its file RECORDS, or else every header that is no
 // segment of another), a file that lists records, or one header. Annotations
-// tell rhythms.
+// tell rhythms, or beats: a window about each.
 struct WfdbRecordsOptions : RecordOptions {
   std::string label_key = "Dx";     // of the comment
   std::string annotations = "atr";  // the file's extension

@@ -174,6 +174,29 @@ TEST_F(WfdbRecordsTest, LabelsFromRhythms) {
               HasSubstr("frames [0, 10): has no label"));
 }
 
+TEST_F(WfdbRecordsTest, ABeatHasAWindowAboutIt) {
+  AddRecord("a", 40);
+  AddRecord("b", 20);
+  // N at 2, V at 14, a rhythm at 20, N at 27 and at 38.
+  Write("a.atr", Annotation(1, 2, "") + Annotation(5, 12, "") +
+                     Annotation(28, 6, "(AFIB") + Annotation(1, 7, "") +
+                     Annotation(1, 11, "") + Samples16({0}));
+  Write("b.atr", Annotation(1, 5, "") + Samples16({0}));
+  WfdbRecordsOptions options = Options();
+  options.labels = LabelSource::kBeat;
+  options.classes = {.names = {"V", "N"}};
+  const auto dataset = LoadWfdbRecords(options);
+  // The first and the last N of `a` are too near to its ends.
+  EXPECT_THAT(Whole(dataset->Column("target")), ElementsAre(0, 1, 1));
+  EXPECT_THAT(Whole(dataset->Column("group")), ElementsAre(0, 0, 1));
+  EXPECT_EQ(dataset->Get(0, {}).At("input")[0][5].item<float>(), 14);
+  EXPECT_EQ(dataset->Get(1, {}).At("input")[0][5].item<float>(), 27);
+  ASSERT_EQ(dataset->Get(2, {}).At("input").sizes(), at::IntArrayRef({2, 10}));
+  EXPECT_EQ(dataset->Get(2, {}).At("input")[0][0].item<float>(), 0);
+  options.windows.fs = 20;
+  EXPECT_EQ(LoadWfdbRecords(options)->Get(1, {}).At("input").size(1), 20);
+}
+
 TEST_F(WfdbRecordsTest, LabelsAndGroupsFromACsvFile) {
   AddRecord("a", 10);
   AddRecord("b", 10);
