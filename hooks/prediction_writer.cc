@@ -1,8 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "hooks/prediction_writer.h"
 
-#include <algorithm>
+#include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "hooks/image_grid.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/loop/prediction_runner.h"
 #include "worker/engine/loop/trainer.h"
 
@@ -17,16 +24,65 @@ void PredictionWriter::AttachToPrediction(engine::PredictionRunner& runner) {
   if (trainer_ == nullptr) return;
   const std::string folder =
       trainer_->environment().output_dir + "/predictions";
+  if (!options_.format) {
+    runner.on_post_step.Bind(
+        [this, folder](engine::PredictionContext& context) {
+          WriteImages(folder, context);
+        });
+    return;
+  }
   runner.on_epoch_start.Bind([this, folder](engine::PredictionContext&) {
-    file_ = std::make_unique<PredictionFile>(folder, format_);
+    file_ = std::make_unique<PredictionFile>(folder, *options_.format);
   });
   runner.on_post_step.Bind([this](engine::PredictionContext& context) {
     file_->Add(context.outputs, context.indices);
   });
 }
 
+void PredictionWriter::WriteImages(
+    const std::string& folder, const engine::PredictionContext& context) const {
+  for (const auto& [field, images] : context.outputs) {
+    if (images.dim() != 4 || (images.size(1) != 1 && images.size(1) != 3)) {
+      throw engine::Error(engine::ErrorKind::kBadSpec,
+                          "predictions: field \"" + field + "\" is of shape " +
+                              c10::str(images.sizes()) +
+                              "; [n, 1 or 3, height, width] is needed for png");
+    }
+    std::string name = field;
+    std::replace(name.begin(), name.end(), '/', '_');
+    const std::filesystem::path of_field = std::filesystem::path(folder) / name;
+    std::error_code error;
+    std::filesystem::create_directories(of_field, error);
+    // Bytes are grey levels already.
+    const auto range = images.scalar_type() == at::kByte ? std::pair(0.0, 255.0)
+                                                         : options_.range;
+    for (size_t i = 0; i < context.indices.size(); ++i) {
+      const auto row = static_cast<int64_t>(i);
+      char file_name[32];
+      std::snprintf(file_name, sizeof(file_name), "%06lld.png",
+                    static_cast<long long>(context.indices[i]));
+      const std::string path = of_field / file_name;
+      std::ofstream file(path, std::ios::binary);
+      file << EncodePng(MakeGrid(images.slice(0, row, row + 1), 1, range));
+      file.flush();
+      if (!file) {
+        throw engine::Error(engine::ErrorKind::kInfrastructure,
+                            "\"" + path + "\": cannot write predictions");
+      }
+    }
+  }
+}
+
 void PredictionWriter::Finalize(engine::TrainerContext&,
                                 engine::RunResult result) {
+  if (!options_.format && trainer_ != nullptr && trainer_->is_main_rank() &&
+      result == engine::RunResult::kSuccess) {
+    const std::string folder =
+        trainer_->environment().output_dir + "/predictions";
+    if (std::filesystem::exists(folder)) {
+      trainer_->AddOutput("predictions", folder);
+    }
+  }
   if (file_ == nullptr) return;
   const std::unique_ptr<PredictionFile> file = std::move(file_);
   if (result != engine::RunResult::kSuccess) return;
@@ -48,15 +104,28 @@ engine::Entry<engine::Hook> PredictionWriterEntry() {
            .parameters = {{.name = "format",
                            .type = "string",
                            .default_value = "npy",
-                           .choices = {"npy", "safetensors", "csv"},
+                           .choices = {"npy", "safetensors", "csv", "png"},
                            .help = "a file for each field; all in one; a row "
-                                   "for each sample"}}},
+                                   "for each sample; an image for each sample, "
+                                   "of any size"},
+                          {.name = "range",
+                           .type = "list<float>",
+                           .default_value = {0.0, 1.0},
+                           .min_items = 2,
+                           .max_items = 2,
+                           .order = catalogue::Parameter::Order::kRising,
+                           .help = "values that are black and white in png, "
+                                   "but of bytes"}}},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             const std::string format = params.String("format");
-            return std::make_shared<PredictionWriter>(
-                format == "csv"   ? PredictionFile::Format::kCsv
-                : format == "npy" ? PredictionFile::Format::kNpy
-                                  : PredictionFile::Format::kSafetensors);
+            const std::vector<double> range = params.Floats("range");
+            PredictionWriter::Options options;
+            options.range = {range[0], range[1]};
+            options.format = PredictionFile::Format::kSafetensors;
+            if (format == "npy") options.format = PredictionFile::Format::kNpy;
+            if (format == "csv") options.format = PredictionFile::Format::kCsv;
+            if (format == "png") options.format = std::nullopt;
+            return std::make_shared<PredictionWriter>(options);
           }};
 }
 

@@ -3,10 +3,14 @@
 // PredictionWriter: writes the outputs of a prediction into
 // <output>/predictions/, each sample at its place in the data set, while they
 // come: memory stays that of a batch. Every rank writes its own samples; rank
-// 0 makes the files at the end.
+// 0 makes the files at the end. Images, which may be of different sizes, are a
+// PNG file each, <field>/<index>.png.
 #pragma once
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <utility>
 
 #include "hooks/prediction_file.h"
 #include "worker/engine/hook/context.h"
@@ -17,7 +21,13 @@ namespace epochd::hooks {
 
 class PredictionWriter : public engine::Hook {
  public:
-  explicit PredictionWriter(PredictionFile::Format format) : format_(format) {}
+  struct Options {
+    // Nothing: PNG.
+    std::optional<PredictionFile::Format> format = PredictionFile::Format::kNpy;
+    // Values of an image that are black and white.
+    std::pair<double, double> range{0, 1};
+  };
+  explicit PredictionWriter(Options options) : options_(options) {}
 
   const char* name() const override { return "PredictionWriter"; }
   void AttachToTrainer(engine::Trainer& trainer) override;
@@ -27,7 +37,10 @@ class PredictionWriter : public engine::Hook {
                 engine::RunResult result) override;
 
  private:
-  const PredictionFile::Format format_;
+  void WriteImages(const std::string& folder,
+                   const engine::PredictionContext& context) const;
+
+  const Options options_;
   engine::Trainer* trainer_ = nullptr;
   std::unique_ptr<PredictionFile> file_;
 };

@@ -4,12 +4,14 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/safetensors.h"
+#include "worker/engine/data/image/image.h"
 
 namespace epochd::hooks {
 namespace {
@@ -53,6 +55,39 @@ TEST(PredictionWriterTest, NeedsNothingToBeKept) {
   size_t lines = 0;
   for (std::string line; std::getline(file, line);) ++lines;
   EXPECT_EQ(lines, 360u);
+}
+
+// Images of different sizes, by a model that makes them twice as large.
+TEST(PredictionWriterTest, WritesAnImageForEachSampleOfAnySize) {
+  const engine::TempFolder output;
+  const engine::TempFolder images;
+  const std::filesystem::path recorded =
+      std::filesystem::path(std::getenv("EPOCHD_TEST_SOURCE_DIR")) /
+      "tests/golden/images";
+  std::filesystem::copy_file(recorded / "rgb.png", images / "a.png");
+  std::filesystem::copy_file(recorded / "degrade.png", images / "b.png");
+  Json json = PredictDigits(
+      Json::array({{{"type", "PredictionWriter"}, {"format", "png"}}}));
+  json["model"] = {{"type", "EDSR"}, {"scale", 2}};
+  json["data"]["predict"] = {
+      {"type", "ImageFiles"}, {"folder", images.path()}, {"batch_size", 1}};
+  json["prediction_runner"] = {{"type", "PredictionRunner"}, {"join", false}};
+  engine::TestRun run(json, output.path());
+  std::vector<at::Tensor> outputs;
+  run.trainer().prediction_runner().on_post_step.Bind(
+      [&](engine::PredictionContext& context) {
+        outputs.push_back(context.outputs.At("output")[0]);
+      });
+  ASSERT_TRUE(run.trainer().Predict().has_value());
+  ASSERT_EQ(outputs.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string path =
+        output / ("predictions/output/00000" + std::to_string(i) + ".png");
+    const engine::FileContent content = engine::ReadImageFile(path);
+    EXPECT_TRUE(at::equal(
+        engine::DecodeImage(content.view(), path),
+        outputs[i].detach().mul(255).round().clamp(0, 255).to(at::kByte)));
+  }
 }
 
 TEST(PredictionWriterTest, LeavesNoResultOfAPredictionThatFailed) {
