@@ -127,13 +127,16 @@ absl::Status WritePortFile(const std::string& path, const std::string& grpc,
 int Run(const Options& options, program::StopSignal& stop) {
   const absl::Status made = program::MakePrivateDir(options.state_dir);
   if (!made.ok()) return Fail(made);
-  auto sqlite = store::SqliteJobStore::Open({.folder = options.state_dir});
+  const std::string log_folder = options.state_dir + "/logs";
+  const std::string file_folder = options.state_dir + "/files";
+  auto sqlite = store::SqliteJobStore::Open(
+      {.folder = options.state_dir, .kept = {log_folder, file_folder}});
   if (!sqlite.ok()) return Fail(sqlite.status());
   const auto credentials = MakeCredentials(options);
   if (!credentials.ok()) return Fail(credentials.status());
-  auto logs = events::LogStore::Open({.root = options.state_dir + "/logs"});
+  auto logs = events::LogStore::Open({.root = log_folder});
   if (!logs.ok()) return Fail(logs.status());
-  auto files = events::FileStore::Open({.root = options.state_dir + "/files"});
+  auto files = events::FileStore::Open({.root = file_folder});
   if (!files.ok()) return Fail(files.status());
   api::Catalogues catalogues;
   const absl::Status loaded = LoadCatalogue(options.catalogue, catalogues);

@@ -153,7 +153,8 @@ class JobStore {
   virtual absl::StatusOr<std::vector<job::Event>> ReadEvents(
       job::JobId id, int64_t after, int32_t limit) const = 0;
 
-  // By submit_number, newest first; stable while others are submitted.
+  // By submit_number, newest first; stable while others are submitted. Of a
+  // job whose record is damaged it has what else is known, and a message.
   virtual absl::StatusOr<JobPage> ListJobs(const ListQuery& query) const = 0;
 
   // The job that this request made; NotFound for an unknown request_id.

@@ -195,13 +195,14 @@ absl::Status Upgrade(Connection& writer, std::int64_t version) {
 
 }  // namespace
 
-absl::Status PrepareDatabase(Connection& writer,
-                             const std::string& cluster_id) {
+absl::Status PrepareDatabase(Connection& writer, const std::string& cluster_id,
+                             const absl::Status& may_be_new) {
   const auto version = writer.QueryInt("PRAGMA user_version");
   if (!version.ok()) return version.status();
   const auto tables = writer.QueryInt("SELECT count(*) FROM sqlite_schema");
   if (!tables.ok()) return tables.status();
   const bool is_new = *version == 0 && *tables == 0;
+  if (is_new && !may_be_new.ok()) return may_be_new;
   if (!is_new) {
     if (absl::Status status = CheckFile(writer, *version); !status.ok()) {
       return status;

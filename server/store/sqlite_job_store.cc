@@ -4,8 +4,10 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <limits>
 #include <random>
+#include <system_error>
 #include <utility>
 #include <variant>
 
@@ -19,7 +21,8 @@ namespace epochd::store {
 namespace {
 
 constexpr char kJobColumns[] =
-    "SELECT jobs.submit_number, jobs.id, jobs.record, specs.record FROM jobs "
+    "SELECT jobs.submit_number, jobs.id, jobs.record, specs.record, "
+    "jobs.state, jobs.project, jobs.end_time FROM jobs "
     "JOIN specs ON specs.job = jobs.submit_number";
 
 std::string RandomClusterId() {
@@ -35,6 +38,25 @@ absl::Status NoJob(job::JobId id) {
   return absl::NotFoundError(absl::StrCat(id.ResourceName(), ": not found"));
 }
 
+// What jobs left beside the store is of a store that was lost: taken for one
+// without jobs it would all be swept away.
+absl::Status CheckNothingIsKept(const std::string& path,
+                                const std::vector<std::string>& kept) {
+  namespace fs = std::filesystem;
+  for (const std::string& folder : kept) {
+    std::error_code error;
+    for (fs::recursive_directory_iterator it(folder, error), end; it != end;
+         it.increment(error)) {
+      if (error || it->is_directory(error)) continue;
+      return absl::DataLossError(absl::StrCat(
+          path, ": missing or empty, but ", folder,
+          " holds what jobs left; restore the file from a backup, or move ",
+          absl::StrJoin(kept, " and "), " away to start empty"));
+    }
+  }
+  return absl::OkStatus();
+}
+
 // A uniqueness rule that the controller's batches never break.
 absl::Status NeverAlreadyExists(absl::Status status) {
   if (!absl::IsAlreadyExists(status)) return status;
@@ -43,16 +65,41 @@ absl::Status NeverAlreadyExists(absl::Status status) {
 
 // Reads the columns of kJobColumns.
 absl::StatusOr<std::shared_ptr<const job::Job>> JobOf(const Statement& row) {
-  absl::StatusOr<job::Job> job = DecodeJob(row.Bytes(2));
-  if (!job.ok()) return job.status();
-  absl::StatusOr<job::JobSpec> spec = DecodeSpec(row.Bytes(3));
-  if (!spec.ok()) return spec.status();
   const absl::StatusOr<job::JobId> id = job::JobId::Parse(row.Bytes(1));
   if (!id.ok()) return absl::DataLossError(id.status().message());
+  const auto damaged = [&](const absl::Status& why) {
+    return absl::DataLossError(
+        absl::StrCat(id->ResourceName(), ": ", why.message()));
+  };
+  absl::StatusOr<job::Job> job = DecodeJob(row.Bytes(2));
+  if (!job.ok()) return damaged(job.status());
+  absl::StatusOr<job::JobSpec> spec = DecodeSpec(row.Bytes(3));
+  if (!spec.ok()) return damaged(spec.status());
   job->id = *id;
   job->submit_number = row.Int(0);
   job->spec = std::make_shared<const job::JobSpec>(*std::move(spec));
   return std::make_shared<const job::Job>(*std::move(job));
+}
+
+// As much as a list can show of a job whose record is damaged.
+absl::StatusOr<std::shared_ptr<const job::Job>> JobOrRemainsOf(
+    const Statement& row) {
+  auto whole = JobOf(row);
+  if (whole.ok()) return whole;
+  const absl::StatusOr<job::JobId> id = job::JobId::Parse(row.Bytes(1));
+  if (!id.ok()) return whole;
+  job::Job job;
+  job.id = *id;
+  job.submit_number = row.Int(0);
+  job.state = static_cast<job::JobState>(row.Int(4));
+  job.message = std::string(whole.status().message());
+  job.create_time = absl::FromUnixMicros(row.Int(6));
+  if (job.IsTerminal()) job.end_time = job.create_time;
+  job::JobSpec spec;
+  spec.display_name = "damaged";
+  spec.project = std::string(row.Bytes(5));
+  job.spec = std::make_shared<const job::JobSpec>(std::move(spec));
+  return std::make_shared<const job::Job>(std::move(job));
 }
 
 // The column `end_time` of a job that is finished.
@@ -116,7 +163,8 @@ absl::StatusOr<std::unique_ptr<SqliteJobStore>> SqliteJobStore::Open(
   }
   auto writer = Connection::Open({.path = path, .vfs = options.vfs});
   if (!writer.ok()) return writer.status();
-  absl::Status status = PrepareDatabase(**writer, RandomClusterId());
+  absl::Status status = PrepareDatabase(**writer, RandomClusterId(),
+                                        CheckNothingIsKept(path, options.kept));
   if (!status.ok()) return status;
   auto reader =
       Connection::Open({.path = path, .read_only = true, .vfs = options.vfs});
@@ -516,7 +564,7 @@ absl::StatusOr<JobPage> SqliteJobStore::ListJobs(const ListQuery& query) const {
   statement->Bind(limit + 1);
   JobPage page;
   const absl::Status status = ForEachRow(*statement, [&](const Statement& row) {
-    auto job = JobOf(row);
+    auto job = JobOrRemainsOf(row);
     if (job.ok()) page.jobs.push_back(*std::move(job));
     return job.status();
   });

@@ -25,6 +25,9 @@ class SqliteJobStore final : public JobStore {
     std::string folder;
     // SQLite's name of the file system layer; empty: its default.
     std::string vfs = {};
+    // Folders of what jobs left. With a file in one of them a store that is
+    // missing or empty is DataLoss.
+    std::vector<std::string> kept = {};
   };
 
   // Checks the file before anything is read from it. DataLoss for one that is

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <filesystem>
 #include <fstream>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -172,6 +173,28 @@ TEST_F(EpochdTest, RefusesAFolderThatAnotherHolds) {
   EXPECT_EQ(second.Wait(), 1) << second.log();
   first.Signal(SIGINT);
   EXPECT_EQ(first.Wait(), 0);
+}
+
+TEST_F(EpochdTest, RefusesALostStoreWhileLogsAreThereAndKeepsThem) {
+  const std::string log = folder_ / "state/logs/kept/0.log";
+  const std::string store = folder_ / "state/epochd.db";
+  std::filesystem::create_directories(folder_ / "state/logs/kept");
+  std::ofstream(log) << "line\n";
+  for (const bool is_empty : {false, true, true}) {
+    std::filesystem::remove(store);
+    if (is_empty) std::ofstream(store).flush();
+    Program program(Arguments(), Log());
+    EXPECT_EQ(program.Wait(), 1);
+    EXPECT_NE(program.log().find("restore the file from a backup"),
+              std::string::npos)
+        << program.log();
+    EXPECT_TRUE(std::filesystem::exists(log));
+  }
+  std::filesystem::remove_all(folder_ / "state/logs");
+  Program program(Arguments(), Log());
+  Ports();
+  program.Signal(SIGTERM);
+  EXPECT_EQ(program.Wait(), 0);
 }
 
 TEST_F(EpochdTest, RefusesATokenThatOthersCanRead) {

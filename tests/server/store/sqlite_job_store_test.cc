@@ -258,7 +258,46 @@ TEST_F(SqliteJobStoreTest, AFlippedBitInARecordIsNeverAnotherJob) {
     file.seekp(static_cast<std::streamoff>(at));
     file << 'X';
   }
-  EXPECT_EQ(Open().code(), absl::StatusCode::kDataLoss);
+  const absl::Status status = Open();
+  EXPECT_EQ(status.code(), absl::StatusCode::kDataLoss);
+  EXPECT_THAT(std::string(status.message()),
+              HasSubstr(sample.id().ResourceName()));
+}
+
+TEST_F(SqliteJobStoreTest, ADamagedRecordSpoilsItsOwnJobAlone) {
+  ASSERT_TRUE(Open().ok());
+  for (const char* damage :
+       {"UPDATE specs SET record = x'00112233' WHERE job = 1",
+        "UPDATE jobs SET record = x'00112233' WHERE submit_number = 1"}) {
+    store_.reset();
+    fs::remove_all(folder_);
+    ASSERT_TRUE(Open().ok());
+    SampleJob damaged(1);
+    SampleJob good(2);
+    ASSERT_TRUE(store_->Commit({.jobs = {damaged.Begin(), good.Begin()}}).ok());
+    ASSERT_TRUE(store_
+                    ->Commit({.jobs = {damaged.Finish(
+                                  job::JobState::kCancelled,
+                                  absl::FromUnixSeconds(1700000000))}})
+                    .ok());
+    store_.reset();
+    {
+      auto raw = Connection::Open({.path = db_});
+      ASSERT_TRUE((*raw)->Execute(damage).ok());
+    }
+    ASSERT_TRUE(Open().ok());
+    const auto page = store_->ListJobs({});
+    ASSERT_TRUE(page.ok()) << page.status();
+    ASSERT_EQ(page->jobs.size(), 2);
+    EXPECT_EQ(Describe(*page->jobs[0]), Describe(good.job()));
+    EXPECT_EQ(page->jobs[1]->id, damaged.id());
+    EXPECT_EQ(page->jobs[1]->state, job::JobState::kCancelled);
+    EXPECT_THAT(page->jobs[1]->message, HasSubstr("damaged"));
+    const absl::Status read = store_->ReadJob(damaged.id()).status();
+    EXPECT_EQ(read.code(), absl::StatusCode::kDataLoss);
+    EXPECT_THAT(std::string(read.message()),
+                HasSubstr(damaged.id().ResourceName()));
+  }
 }
 
 TEST_F(SqliteJobStoreTest, AMissingWriteAheadLogIsNoticed) {
