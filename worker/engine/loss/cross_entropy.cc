@@ -27,6 +27,13 @@ ClassLoss::ClassLoss(const Common& common) : common_(common) {
 std::pair<ClassLoss::Scored, at::Tensor> ClassLoss::Prepare(
     const Batch& batch) const {
   const auto [scores, target] = ClassScores(batch, common_.fields);
+  if (scores.size(1) < 2) {
+    throw Error(ErrorKind::kBadSpec,
+                common_.name + ": field \"" + common_.fields.output +
+                    "\" has the scores of one class alone, so that the loss "
+                    "is always 0; 2 classes or more are accepted (one score "
+                    "for yes or no: BCEWithLogits)");
+  }
   if (class_weights_.defined()) {
     if (class_weights_.size(0) != scores.size(1)) {
       throw Error(ErrorKind::kBadSpec,
@@ -41,8 +48,11 @@ std::pair<ClassLoss::Scored, at::Tensor> ClassLoss::Prepare(
   }
   std::pair<Scored, at::Tensor> prepared{
       {scores, target, class_weights_, common_.ignore_index}, {}};
-  if (common_.weighing.empty()) return prepared;
   auto& [scored, weights] = prepared;
+  if (common_.weighing.empty()) {
+    CheckProbabilities(scored);
+    return prepared;
+  }
   std::vector<int64_t> shape = scores.sizes().vec();
   shape.erase(shape.begin() + 1);
   weights = WeightsOf(batch, common_.weighing, shape, scores.scalar_type());
@@ -53,7 +63,25 @@ std::pair<ClassLoss::Scored, at::Tensor> ClassLoss::Prepare(
             ? target.masked_fill(weights.eq(0), common_.ignore_index)
             : Blanked(target, weights.unsqueeze(1));
   }
+  CheckProbabilities(scored);
   return prepared;
+}
+
+void ClassLoss::CheckProbabilities(const Scored& scored) const {
+  if (has_looked_ || scored.has_classes() || scored.target.numel() == 0) return;
+  // Once: on a GPU it waits for the device.
+  has_looked_ = true;
+  constexpr double kRounding = 1e-2;
+  // NaN is what steps are left out for.
+  if (!(scored.target.min().item<double>() < -kRounding) &&
+      !(scored.target.max().item<double>() > 1 + kRounding)) {
+    return;
+  }
+  throw Error(ErrorKind::kBadSpec,
+              common_.name + ": field \"" + common_.fields.target +
+                  "\" holds floating numbers outside [0, 1]; integer classes "
+                  "[B, ...], or probabilities of classes [B, C, ...], are "
+                  "accepted");
 }
 
 at::Tensor ClassLoss::TotalWeight(const Scored& scored,

@@ -65,12 +65,15 @@ class ClassLoss : public Loss {
   // Scores against targets with what does not count blanked out, and the
   // weights of elements; undefined: 1.
   std::pair<Scored, at::Tensor> Prepare(const Batch& batch) const;
+  // Throws when the first target that is no class is no probability either.
+  void CheckProbabilities(const Scored& scored) const;
   // What the mean divides by.
   at::Tensor TotalWeight(const Scored& scored, const at::Tensor& weights) const;
 
   const Common common_;
   // On the device of the last batch; undefined: no class weights.
   mutable at::Tensor class_weights_;
+  mutable bool has_looked_ = false;
 };
 
 class CrossEntropyLoss : public ClassLoss {

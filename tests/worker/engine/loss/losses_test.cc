@@ -140,6 +140,35 @@ TEST(CrossEntropyTest, NamesBothFieldsWhenShapesDoNotGoTogether) {
   }
 }
 
+// Its loss would be 0 whatever the target is.
+TEST(CrossEntropyTest, RefusesTheScoresOfOneClass) {
+  for (const at::Tensor& target :
+       {torch::tensor({{0.5f}, {-3.0f}}), torch::zeros({2}, torch::kLong)}) {
+    EXPECT_EQ(BadSpecOf([&] {
+                CrossEntropyLoss({}).Compute(
+                    {{"output", torch::zeros({2, 1})}, {"target", target}});
+              }),
+              "cross_entropy: field \"output\" has the scores of one class "
+              "alone, so that the loss is always 0; 2 classes or more are "
+              "accepted (one score for yes or no: BCEWithLogits)");
+  }
+}
+
+TEST(CrossEntropyTest, RefusesFloatsThatAreNoProbabilities) {
+  for (const float odd : {-3.0f, 1.5f}) {
+    EXPECT_EQ(BadSpecOf([&] {
+                CrossEntropyLoss({}).Compute(
+                    {{"output", torch::zeros({1, 2})},
+                     {"target", torch::tensor({{odd, 0.5f}})}});
+              }),
+              "cross_entropy: field \"target\" holds floating numbers outside "
+              "[0, 1]; integer classes [B, ...], or probabilities of classes "
+              "[B, C, ...], are accepted");
+  }
+  CrossEntropyLoss({}).Compute({{"output", torch::zeros({1, 2})},
+                                {"target", torch::tensor({{1.0f, 0.0f}})}});
+}
+
 TEST(CrossEntropyTest, RefusesClassWeightsForOtherClasses) {
   CrossEntropyLoss::Options options;
   options.class_weights = {1.0, 2.0};
