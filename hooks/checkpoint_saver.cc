@@ -41,6 +41,11 @@ std::string FolderName(const engine::Position& position) {
 }  // namespace
 
 void CheckpointSaver::AttachToTrainer(engine::Trainer& trainer) {
+  if (trainer.HasHook(name())) {
+    throw engine::Error(engine::ErrorKind::kBadSpec,
+                        "CheckpointSaver: there are two, which would write the "
+                        "same folders; one is accepted");
+  }
   if (trainer.environment().output_dir.empty()) return;
   trainer_ = &trainer;
   folder_ = trainer.environment().output_dir + "/checkpoints";
@@ -93,6 +98,8 @@ void CheckpointSaver::Finalize(TrainerContext&, engine::RunResult) {
 void CheckpointSaver::Begin() {
   last_save_ = Clock::now();
   seen_step_ = trainer_->position().step;
+  earlier_best_ =
+      options_.monitor.empty() ? trainer_->monitor().best : monitor_.best;
   if (!trainer_->is_main_rank()) return;
   retention_.emplace(engine::Retention::Options{
       .keep_last = options_.keep_last,
@@ -159,8 +166,11 @@ void CheckpointSaver::AtEnd(TrainerContext& context) {
   // A run that ends within an epoch was measured last by these weights, or not;
   // of others all is saved.
   const bool has_scores = judged_at_ == trainer_->position().step;
+  // Other weights than the judged ones may be back.
+  if (has_scores && std::exchange(score_, ScoreOf(context)) != score_) {
+    is_best_ = false;
+  }
   const bool is_best = has_scores && is_best_ && options_.keep_best != 0;
-  if (has_scores) score_ = ScoreOf(context);
   if (options_.save_last || is_best) {
     SaveLast(context, has_scores);
   } else if (writer_) {
@@ -274,7 +284,7 @@ void CheckpointSaver::Committed(const engine::SavedCheckpoint& saved) {
     };
     engine::PointAt(folder_, "last", name(saved.path));
     const std::string best = retention_->Best();
-    if (best.starts_with(folder_ + "/")) {
+    if (best.starts_with(folder_ + "/") && IsBestOfAll(best)) {
       engine::PointAt(folder_, "best", name(best));
     }
   } catch (const engine::Error& error) {
@@ -282,6 +292,13 @@ void CheckpointSaver::Committed(const engine::SavedCheckpoint& saved) {
   }
   removal_waits_ = true;
   RemoveOld();
+}
+
+bool CheckpointSaver::IsBestOfAll(const std::string& path) const {
+  for (const engine::Retention::Item& item : retention_->items()) {
+    if (item.path == path) return !monitor_.IsBetter(earlier_best_, item.score);
+  }
+  return false;
 }
 
 void CheckpointSaver::Failed(const std::string& problem) {

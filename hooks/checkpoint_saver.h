@@ -9,6 +9,9 @@
 //   <output>/checkpoints/epoch-0004-batch-00012-step-000135 within epoch 4
 //   <output>/checkpoints/last, best                         links to them
 //
+// `best` is there only where this run has the best: one that goes on from
+// another job's checkpoint has none until it is better.
+//
 // What the policy does not keep is removed, also of earlier attempts of the
 // job, but never before a newer one is recorded by whoever listens to events,
 // and never the one that this run went on from. Only what was measured can be
@@ -22,6 +25,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -99,6 +103,9 @@ class CheckpointSaver : public engine::Hook {
   // Looks whether the write under way is done.
   void Collect(std::optional<engine::CheckpointWriter::Result> result);
   void Committed(const engine::SavedCheckpoint& saved);
+  // Whether the best of this run is also the best of those before it, which
+  // may be another job's.
+  bool IsBestOfAll(const std::string& path) const;
   void Failed(const std::string& problem);
   void RemoveOld();
 
@@ -109,7 +116,9 @@ class CheckpointSaver : public engine::Hook {
   bool may_have_news_ = false;
   std::chrono::steady_clock::time_point last_save_;
   engine::Monitor monitor_;  // own, or as the experiment's
-  bool is_best_ = false;     // what was judged last
+  // When this run began; NaN: there was none.
+  double earlier_best_ = std::numeric_limits<double>::quiet_NaN();
+  bool is_best_ = false;  // what was judged last
   std::optional<double> score_;
   int64_t judged_at_ = -1;  // step
   int64_t seen_step_ = -1;

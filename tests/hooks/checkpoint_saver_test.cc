@@ -226,8 +226,10 @@ std::set<int64_t> Epochs(const std::string& output) {
   return epochs;
 }
 
+// Empty: there is none.
 std::string Link(const std::string& output, const std::string& name) {
-  return fs::read_symlink(output + "/checkpoints/" + name);
+  std::error_code error;
+  return fs::read_symlink(output + "/checkpoints/" + name, error);
 }
 
 // Makes the monitored score of each epoch what the list says.
@@ -316,6 +318,29 @@ TEST(CheckpointSaverTest, Case61OneBestIsLeftAfterAnInterruption) {
   const engine::Snapshot last =
       engine::ReadCheckpoint(second / "checkpoints/last");
   EXPECT_EQ(last.json["hooks"]["CheckpointSaver"]["monitor"]["value"], 1.0);
+}
+
+TEST(CheckpointSaverTest, TheBestOfAnotherJobIsNotThisOnes) {
+  const engine::TempFolder first;
+  {
+    engine::TestRun run(engine::DigitsExperiment(3), first.path());
+    Script(run, {4, 2, 3});
+    Train(run, ByLoss(-1, false));
+  }
+  const engine::Snapshot snapshot =
+      engine::ReadCheckpoint(first / "checkpoints/last");
+  const auto best_after = [&](std::vector<double> losses) {
+    const engine::TempFolder second;
+    const auto epochs = static_cast<int>(losses.size());
+    engine::TestRun run(engine::DigitsExperiment(epochs), second.path());
+    Script(run, std::move(losses));
+    run.trainer().AddHook(std::make_shared<CheckpointSaver>(ByLoss(1, false)));
+    run.trainer().Restore(snapshot);
+    run.trainer().Run();
+    return Link(second.path(), "best");
+  };
+  EXPECT_EQ(best_after({0, 0, 0, 3.5, 2.5}), "");
+  EXPECT_EQ(best_after({0, 0, 0, 3.5, 1, 2.5}), "epoch-0005-step-000060");
 }
 
 TEST(CheckpointSaverTest, Case67LeavesFoldersOfOthersAlone) {

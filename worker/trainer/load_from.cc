@@ -46,7 +46,9 @@ std::vector<CheckpointInfo> CheckpointsOf(const std::string& job_dir) {
   return found;
 }
 
-// The best by what the one that came furthest knows, else that one.
+// The best by what the one that came furthest knows; that one where nothing
+// was measured; "": it is not there, such as one of another job that this one
+// went on from.
 std::string BestOf(const std::vector<CheckpointInfo>& found) {
   const Json& best = found.back().best;
   for (const CheckpointInfo& each : found) {
@@ -55,7 +57,7 @@ std::string BestOf(const std::vector<CheckpointInfo>& found) {
       return each.path;
     }
   }
-  return found.back().path;
+  return best.value("epoch", int64_t{-1}) < 0 ? found.back().path : "";
 }
 
 std::string FindCheckpoint(const std::string& field, const std::string& named,
@@ -83,7 +85,18 @@ std::string FindCheckpoint(const std::string& field, const std::string& named,
   }
   const std::vector<CheckpointInfo> found = CheckpointsOf(storage + "/" + job);
   if (found.empty()) Refuse(field, named, "the job has no checkpoint here");
-  return which == "best" ? BestOf(found) : found.back().path;
+  if (which == "last") return found.back().path;
+  std::string best = BestOf(found);
+  if (best.empty()) {
+    const Json& known = found.back().best;
+    Refuse(field, named,
+           "its best so far, " + known.value("metric", "") + " " +
+               known.value("value", Json()).dump() + " in epoch " +
+               std::to_string(known.value("epoch", int64_t{0}) + 1) +
+               ", is not among its checkpoints (that of the job it went on "
+               "from, or not kept)");
+  }
+  return best;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
@@ -18,7 +19,8 @@ void Save(const std::string& path, int64_t step, double accuracy, double best) {
              {},
              {{"step", step},
               {"scores", {{"val/accuracy", accuracy}}},
-              {"best", {{"metric", "val/accuracy"}, {"value", best}}}}});
+              {"best",
+               {{"metric", "val/accuracy"}, {"value", best}, {"epoch", 2}}}}});
 }
 
 double Loaded(const std::string& from, const std::string& storage) {
@@ -33,6 +35,16 @@ TEST(LoadFromTest, FindsTheBestAndTheLastOverAllAttempts) {
   EXPECT_EQ(Loaded("job/j1/last", storage.path()), 30);
   EXPECT_EQ(Loaded("job/j1/best", storage.path()), 20);
   EXPECT_EQ(Loaded(storage / "j1/attempt-1/checkpoints/a", ""), 10);
+}
+
+TEST(LoadFromTest, TheBestOfAnotherJobIsNotTheLastOfThisOne) {
+  const engine::TempFolder storage;
+  Save(storage / "j2/attempt-1/checkpoints/c", 30, 0.8, 0.9);
+  EXPECT_EQ(Loaded("job/j2/last", storage.path()), 30);
+  EXPECT_NE(engine::BadSpecOf([&] { Loaded("job/j2/best", storage.path()); })
+                .find("its best so far, val/accuracy 0.9 in epoch 3, is not "
+                      "among its checkpoints"),
+            std::string::npos);
 }
 
 TEST(LoadFromTest, ReadsASafetensorsFile) {
