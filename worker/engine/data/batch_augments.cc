@@ -75,45 +75,106 @@ at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
          "input's height and width are accepted");
 }
 
-// Sum over neighbours k of weights[k] * (the target k places before).
-void MixLabels(Batch& batch, const MixedFields& fields,
-               const std::vector<double>& weights) {
-  const at::Tensor own = Probabilities(batch.At(fields.target), fields);
+// Sum over neighbours k of weights[k] * (the value k places before).
+at::Tensor Mixed(const at::Tensor& own, const std::vector<double>& weights) {
   at::Tensor mixed = own.mul(weights[0]);
   for (size_t k = 1; k < weights.size(); ++k) {
     mixed.add_(own.roll(static_cast<int64_t>(k), 0).mul_(weights[k]));
   }
-  batch.Set(fields.target, mixed);
+  return mixed;
+}
+
+void MixLabels(Batch& batch, const MixedFields& fields,
+               const std::vector<double>& weights) {
+  batch.Set(fields.target,
+            Mixed(Probabilities(batch.At(fields.target), fields), weights));
 }
 
 at::Tensor Blend(const at::Tensor& value, double lambda) {
   return value.roll(1, 0).mul_(1.0 - lambda).add_(value.mul(lambda));
 }
 
-// The box of the last one or two dimensions.
-at::Tensor Inside(const at::Tensor& value, const CutMix::Box& box) {
-  const at::Tensor columns = value.slice(value.dim() - 1, box.left, box.right);
-  return value.dim() == 4 ? columns.slice(2, box.top, box.bottom) : columns;
+// True where all samples are that have a share.
+at::Tensor AllCount(const at::Tensor& mask,
+                    const std::vector<double>& weights) {
+  at::Tensor all = at::ones_like(mask);
+  for (size_t k = 0; k < weights.size(); ++k) {
+    if (weights[k] > 0) {
+      all.logical_and_(mask.roll(static_cast<int64_t>(k), 0));
+    }
+  }
+  return all;
 }
 
-at::Tensor Pasted(const at::Tensor& value, const CutMix::Box& box) {
+// Values mixed by share; of masks, all must count.
+at::Tensor Blended(const std::string& name, const at::Tensor& value,
+                   const std::vector<double>& weights) {
+  if (value.scalar_type() == at::kBool) return AllCount(value, weights);
+  if (at::isFloatingType(value.scalar_type())) return Mixed(value, weights);
+  Refuse("field \"" + name + "\" is of type " +
+         c10::toString(value.scalar_type()) +
+         "; bool or floating values can be mixed");
+}
+
+// Whether a field has the input's height and width, or its length.
+bool IsLaidOut(const at::Tensor& value, const at::Tensor& input) {
+  const int64_t num_dims = input.dim() - 2;
+  return num_dims > 0 && value.dim() > num_dims && value.dim() <= input.dim() &&
+         value.sizes().slice(value.dim() - num_dims) == input.sizes().slice(2);
+}
+
+// Changes further fields: by `move` those that are laid out as the input is,
+// others by the samples' shares.
+template <class Move>
+void MixFurther(Batch& batch, const MixedFields& fields,
+                const at::Tensor& input, const std::vector<double>& weights,
+                const Move& move) {
+  const std::vector<std::string> names =
+      fields.also.value_or(std::vector<std::string>{"mask"});
+  for (const std::string& name : names) {
+    if (!fields.also && batch.Find(name) == nullptr) continue;
+    const at::Tensor value = batch.At(name);
+    if (value.dim() == 0 || value.size(0) != input.size(0)) {
+      Refuse("field \"" + name + "\" is of shape " + c10::str(value.sizes()) +
+             "; [B, ...] of as many samples as the input has is accepted");
+    }
+    if (IsLaidOut(value, input)) {
+      batch.Set(name, move(name, value));
+    } else {
+      batch.Set(name, Blended(name, value, weights));
+    }
+  }
+}
+
+// The box of the last one or two dimensions.
+at::Tensor Inside(const at::Tensor& value, const CutMix::Box& box,
+                  bool is_image) {
+  const at::Tensor columns = value.slice(value.dim() - 1, box.left, box.right);
+  return is_image ? columns.slice(value.dim() - 2, box.top, box.bottom)
+                  : columns;
+}
+
+at::Tensor Pasted(const at::Tensor& value, const CutMix::Box& box,
+                  bool is_image) {
   at::Tensor result = value.clone();
-  Inside(result, box).copy_(Inside(value.roll(1, 0), box));
+  Inside(result, box, is_image).copy_(Inside(value.roll(1, 0), box, is_image));
   return result;
 }
 
-at::Tensor Joined(const at::Tensor& value, int64_t y, int64_t x) {
+at::Tensor Joined(const at::Tensor& value, int64_t y, int64_t x,
+                  bool is_image) {
   at::Tensor result = value.clone();
-  const int64_t height = HeightOf(value);
+  const int64_t height = is_image ? value.size(-2) : 1;
   const int64_t width = value.size(-1);
   const CutMix::Box boxes[] = {
       {0, y, x, width}, {y, height, 0, x}, {y, height, x, width}};
-  const size_t count = value.dim() == 4 ? 3 : 1;
+  const size_t count = is_image ? 3 : 1;
   for (size_t k = 0; k < count; ++k) {
     // A signal has but one row.
     const CutMix::Box& box = boxes[k];
-    Inside(result, box)
-        .copy_(Inside(value.roll(static_cast<int64_t>(k) + 1, 0), box));
+    Inside(result, box, is_image)
+        .copy_(
+            Inside(value.roll(static_cast<int64_t>(k) + 1, 0), box, is_image));
   }
   return result;
 }
@@ -133,11 +194,16 @@ void MixUp::Apply(Batch& batch, Random& random) const {
 void MixUp::Mix(Batch& batch, double lambda) const {
   const at::Tensor input = batch.At(fields_.input);
   const at::Tensor& target = batch.At(fields_.target);
+  const std::vector<double> shares = {lambda, 1.0 - lambda};
   if (IsDense(target, input)) {
     batch.Set(fields_.target, Blend(target, lambda));
   } else {
-    MixLabels(batch, fields_, {lambda, 1.0 - lambda});
+    MixLabels(batch, fields_, shares);
   }
+  MixFurther(batch, fields_, input, shares,
+             [&](const std::string& name, const at::Tensor& value) {
+               return Blended(name, value, shares);
+             });
   batch.Set(fields_.input, Blend(input, lambda));
 }
 
@@ -174,15 +240,21 @@ void CutMix::Apply(Batch& batch, Random& random) const {
 void CutMix::Paste(Batch& batch, const Box& box) const {
   const at::Tensor input = InputOf(batch, fields_);
   const at::Tensor& target = batch.At(fields_.target);
+  const bool is_image = input.dim() == 4;
+  const double share =
+      static_cast<double>((box.right - box.left) * (box.bottom - box.top)) /
+      static_cast<double>(HeightOf(input) * input.size(-1));
+  const std::vector<double> shares = {1.0 - share, share};
   if (IsDense(target, input)) {
-    batch.Set(fields_.target, Pasted(target, box));
+    batch.Set(fields_.target, Pasted(target, box, is_image));
   } else {
-    const double share =
-        static_cast<double>((box.right - box.left) * (box.bottom - box.top)) /
-        static_cast<double>(HeightOf(input) * input.size(-1));
-    MixLabels(batch, fields_, {1.0 - share, share});
+    MixLabels(batch, fields_, shares);
   }
-  batch.Set(fields_.input, Pasted(input, box));
+  MixFurther(batch, fields_, input, shares,
+             [&](const std::string&, const at::Tensor& value) {
+               return Pasted(value, box, is_image);
+             });
+  batch.Set(fields_.input, Pasted(input, box, is_image));
 }
 
 void Mosaic::Apply(Batch& batch, Random& random) const {
@@ -198,21 +270,26 @@ void Mosaic::Apply(Batch& batch, Random& random) const {
 void Mosaic::Join(Batch& batch, int64_t y, int64_t x) const {
   const at::Tensor input = InputOf(batch, fields_);
   const at::Tensor& target = batch.At(fields_.target);
-  if (IsDense(target, input)) {
-    batch.Set(fields_.target, Joined(target, y, x));
-  } else {
-    const double down =
-        static_cast<double>(y) / static_cast<double>(HeightOf(input));
-    const double across =
-        static_cast<double>(x) / static_cast<double>(input.size(-1));
-    std::vector<double> weights = {down * across, down * (1 - across)};
-    if (input.dim() == 4) {
-      weights.push_back((1 - down) * across);
-      weights.push_back((1 - down) * (1 - across));
-    }
-    MixLabels(batch, fields_, weights);
+  const bool is_image = input.dim() == 4;
+  const double down =
+      static_cast<double>(y) / static_cast<double>(HeightOf(input));
+  const double across =
+      static_cast<double>(x) / static_cast<double>(input.size(-1));
+  std::vector<double> shares = {down * across, down * (1 - across)};
+  if (is_image) {
+    shares.push_back((1 - down) * across);
+    shares.push_back((1 - down) * (1 - across));
   }
-  batch.Set(fields_.input, Joined(input, y, x));
+  if (IsDense(target, input)) {
+    batch.Set(fields_.target, Joined(target, y, x, is_image));
+  } else {
+    MixLabels(batch, fields_, shares);
+  }
+  MixFurther(batch, fields_, input, shares,
+             [&](const std::string&, const at::Tensor& value) {
+               return Joined(value, y, x, is_image);
+             });
+  batch.Set(fields_.input, Joined(input, y, x, is_image));
 }
 
 }  // namespace epochd::engine

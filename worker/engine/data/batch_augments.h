@@ -8,12 +8,17 @@
 //   a floating target of the input's height and width (length) is mixed as the
 //   input is
 //
+// So do further fields, such as masks and weights of samples: those of the
+// input's height and width (length) as the input is, others as labels. Where
+// two samples of a mask (bool) are blended, both must count.
+//
 // Inputs are [B, C, H, W] or, as signals, [B, C, T].
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -27,6 +32,8 @@ struct MixedFields {
   std::string target = "target";
   // Needed where targets are class indices.
   int64_t num_classes = 0;
+  // Further fields that mix alike; not given: `mask`, where there is one.
+  std::optional<std::vector<std::string>> also = {};
 };
 
 // lambda x + (1 - lambda) x', lambda drawn from Beta(alpha, alpha) once per

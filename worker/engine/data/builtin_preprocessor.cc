@@ -55,6 +55,17 @@ Component Device() {
        .type = "float",
        .default_value = 0.0,
        .help = "what they are padded with, after normalization"},
+      {.name = "pad_fields",
+       .type = "list<string>",
+       .scalar_ok = true,
+       .help = "further fields laid out as the first, such as dense targets, "
+               "which are padded alike and nothing else; they may be larger by "
+               "a whole factor"},
+      {.name = "pad_label",
+       .type = "int",
+       .default_value = -100,
+       .help = "what whole numbers among `pad_fields` are padded with; bool "
+               "with false"},
       {.name = "mask",
        .type = "string",
        .default_value = "mask",
@@ -101,6 +112,8 @@ std::shared_ptr<Preprocessor> MakeDevice(const Params& params) {
   options.std = params.Floats("std");
   options.pad_multiple = params.Int("pad_size_divisor");
   options.pad_value = params.Float("pad_value");
+  options.pad_fields = params.Strings("pad_fields");
+  options.pad_label = params.Int("pad_label");
   options.mask = params.String("mask");
   options.non_blocking = params.Bool("non_blocking");
   if (const auto cast = params.OptionalString("cast")) {
@@ -127,6 +140,14 @@ const Parameter kNumClasses{
     .type = "int",
     .min = 1,
     .help = "needed where labels are class indices: they become probabilities"};
+const Parameter kAlso{
+    .name = "also",
+    .type = "list<string>",
+    .scalar_ok = true,
+    .help =
+        "further fields that mix alike, such as [mask, sample_weight]: as "
+        "the input those of its height and width (length), others as "
+        "labels; `mask` by default, where there is one"};
 Parameter Alpha(double value) {
   return {.name = "alpha",
           .type = "float",
@@ -137,9 +158,12 @@ Parameter Alpha(double value) {
 }
 
 MixedFields ReadFields(const Params& params) {
-  return {.input = params.String("input"),
-          .target = params.String("target"),
-          .num_classes = params.OptionalInt("num_classes").value_or(0)};
+  MixedFields fields{
+      .input = params.String("input"),
+      .target = params.String("target"),
+      .num_classes = params.OptionalInt("num_classes").value_or(0)};
+  if (params.Has("also")) fields.also = params.Strings("also");
+  return fields;
 }
 
 template <class Augment>
@@ -163,12 +187,12 @@ std::vector<Entry<BatchAugment>> BuiltinBatchAugments() {
         .name = "MixUp",
         .aliases = {"Mixup"},
         .help = "each sample is mixed with its neighbour",
-        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
+        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses, kAlso}},
        MakeByAlpha<MixUp>},
       {{.kind = "batch_augment",
         .name = "CutMix",
         .help = "each sample has a box, or a stretch, of its neighbour's",
-        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses}},
+        .parameters = {Alpha(1.0), kInput, kTarget, kNumClasses, kAlso}},
        MakeByAlpha<CutMix>},
       {{.kind = "batch_augment",
         .name = "Mosaic",
@@ -182,7 +206,8 @@ std::vector<Entry<BatchAugment>> BuiltinBatchAugments() {
                                 "a part of them"},
                        kInput,
                        kTarget,
-                       kNumClasses}},
+                       kNumClasses,
+                       kAlso}},
        MakeMosaic}};
 }
 

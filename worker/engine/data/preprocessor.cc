@@ -97,6 +97,7 @@ void DevicePreprocessor::Pad(Batch& batch) const {
     const at::Tensor value = batch.At(field);
     if (value.dim() < 3) {
       FailShape(field, value, "[B, C, H, W] or [B, C, T], to be padded,");
+  const at::Tensor first = batch.At(options_.fields.front());
     }
     const std::vector<int64_t> padding =
         PaddingOf(value, options_.pad_multiple);
@@ -124,6 +125,36 @@ void DevicePreprocessor::Pad(Batch& batch) const {
 
 void DevicePreprocessor::Augment(Batch& batch, const BatchKey& key) const {
   Random random({static_cast<uint64_t>(Stream::kBatch), key.seed,
+  PadAlike(batch, first);
+}
+
+void DevicePreprocessor::PadAlike(Batch& batch, const at::Tensor& first) const {
+  const int64_t num_dims = std::min<int64_t>(first.dim() - 2, 2);
+  for (const std::string& field : options_.pad_fields) {
+    const at::Tensor value = batch.At(field);
+    const auto scale = value.dim() > num_dims && first.numel() > 0
+                           ? value.size(-1) / first.size(-1)
+                           : 0;
+    std::vector<int64_t> padding;
+    bool fits = scale > 0;
+    for (int64_t dim = -1; fits && dim >= -num_dims; --dim) {
+      const int64_t size = first.size(dim);
+      fits = value.size(dim) == scale * size;
+      padding.push_back(0);
+      padding.push_back(scale * (RoundUp(size, options_.pad_multiple) - size));
+    }
+    if (!fits) {
+      FailShape(field, value,
+                "the layout of the first field, " + c10::str(first.sizes()) +
+                    ", or a multiple of it, to be padded alike,");
+    }
+    const at::ScalarType type = value.scalar_type();
+    const at::Scalar filling = type == at::kBool ? at::Scalar(false)
+                               : at::isFloatingType(type)
+                                   ? at::Scalar(options_.pad_value)
+                                   : at::Scalar(options_.pad_label);
+    batch.Set(field, at::constant_pad_nd(value, padding, filling));
+  }
                  static_cast<uint64_t>(key.epoch),
                  static_cast<uint64_t>(key.batch),
                  static_cast<uint64_t>(key.rank)});

@@ -53,7 +53,7 @@ class BatchAugment {
 //   (x - mean) / std per channel, in float
 //   padded at bottom and right (at the end) to a multiple, with `mask` true
 //   where the batch was real: [B, 1, H, W], or [B, T]; one that is there
-//   already is padded
+//   already is padded, and so are `pad_fields`
 //   in training: one of the batch augments, or none
 //   cast
 class DevicePreprocessor : public Preprocessor {
@@ -65,6 +65,10 @@ class DevicePreprocessor : public Preprocessor {
     std::vector<double> std{};
     int64_t pad_multiple = 1;  // 1: not padded
     double pad_value = 0;
+    // Further fields of the first one's height and width (length), or a
+    // multiple of it, that are padded alike; whole numbers with `pad_label`.
+    std::vector<std::string> pad_fields{};
+    int64_t pad_label = -100;
     std::string mask = "mask";
     std::optional<at::ScalarType> cast{};
     bool non_blocking = true;
@@ -80,6 +84,7 @@ class DevicePreprocessor : public Preprocessor {
  private:
   at::Tensor Prepared(const std::string& field, at::Tensor value) const;
   void Pad(Batch& batch) const;
+  void PadAlike(Batch& batch, const at::Tensor& first) const;
   void Augment(Batch& batch, const BatchKey& key) const;
 
   const Options options_;

@@ -9,6 +9,7 @@
 #include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/batch_augments.h"
+#include "worker/engine/data/transforms.h"
 
 namespace epochd::engine {
 namespace {
@@ -112,6 +113,44 @@ TEST(DevicePreprocessorTest, ChoosesAugmentsByTheirChances) {
     options.augments = {std::make_shared<Recording>(0),
                         std::make_shared<Recording>(1)};
     if (!even) options.augment_chances = {0.1, 0.3};
+TEST(DevicePreprocessorTest, DenseTargetsArePaddedAsTheInputIs) {
+  Batch given = Numbered({2, 3, 5, 9});
+  given.Set("target", at::ones({2, 5, 9}, at::kLong));
+  given.Set("twice", at::ones({2, 1, 10, 18}));
+  given.Set("keep", at::ones({2, 5, 9}, at::kBool));
+  DevicePreprocessor::Options options;
+  options.pad_multiple = 4;
+  options.pad_value = -1;
+  options.mean = {1};
+  options.std = {2};
+  options.pad_fields = {"target", "twice", "keep"};
+  const Batch done = DevicePreprocessor(options).Receive(given, at::kCPU, {});
+  ASSERT_EQ(done.At("input").sizes(), at::IntArrayRef({2, 3, 8, 12}));
+  ASSERT_EQ(done.At("target").sizes(), at::IntArrayRef({2, 8, 12}));
+  EXPECT_EQ(done.At("twice").sizes(), at::IntArrayRef({2, 1, 16, 24}));
+  // Padded, and nothing else.
+  const at::Tensor real = done.At("mask").squeeze(1);
+  EXPECT_TRUE(at::equal(
+      done.At("target"),
+      at::where(real, at::ones({}, at::kLong), at::full({}, -100, at::kLong))));
+  EXPECT_TRUE(at::equal(done.At("keep"), real));
+  EXPECT_EQ(done.At("twice")[0][0][9][17].item<float>(), 1);
+  EXPECT_EQ(done.At("twice")[0][0][10][0].item<float>(), -1);
+  given.Set("target", at::ones({2}, at::kLong));
+  EXPECT_NE(ErrorOf([&] {
+              DevicePreprocessor(options).Receive(given, at::kCPU, {});
+            }).find("\"target\" is of shape [2]; the layout of the first"),
+            std::string::npos);
+  Batch signal = Numbered({2, 3, 5});
+  signal.Set("target", at::ones({2, 10}, at::kLong));
+  options.pad_fields = {"target"};
+  EXPECT_EQ(DevicePreprocessor(options)
+                .Receive(signal, at::kCPU, {})
+                .At("target")
+                .sizes(),
+            at::IntArrayRef({2, 16}));
+}
+
     const DevicePreprocessor preprocessor(options);
     const Batch given = Numbered({2, 1, 2, 2});
     int counts[3] = {};
@@ -238,3 +277,6 @@ TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
 
 }  // namespace
 }  // namespace epochd::engine
+  // Classes at each of three places are no labels.
+  odd.Set("target", at::tensor({0, 1, 2}, at::kLong).expand({4, 3}));
+  EXPECT_NE(mix(odd, 4).find("[4, 3]"), std::string::npos);
