@@ -53,6 +53,8 @@ std::string TypeText(const Catalogue& catalogue, const Parameter& parameter,
       return EveryText(parameter);
     case Type::Kind::kScore:
       return "the name of a score such as val/loss";
+    case Type::Kind::kCheckpoint:
+      return "a checkpoint such as job/<id>/best, or its folder";
     case Type::Kind::kConstant:
       return "a number, or text such as 0.01/pi";
     case Type::Kind::kExpression:
@@ -228,6 +230,9 @@ std::string RuleText(const Rule& rule) {
     case Check::kVariables:
       text = "variables of " + first + " are among " + Joined(others);
       if (!rule.values.empty()) text += " and " + ValuesText(rule.values);
+      break;
+    case Check::kAlike:
+      text = Joined(others) + " are the same wherever " + first + " is";
       break;
   }
   return text + ConditionText(rule.when);

@@ -22,7 +22,8 @@
 //
 // Types: bool, int, float, string, path, duration (`90s`, `10m`, `2h`), size
 // (`512MiB`), every (`1 epoch`, `100 steps`, `10m`), score (the name of a
-// metric, such as val/accuracy), constant (a number, or text that computes one:
+// metric, such as val/accuracy), checkpoint (of a job, `job/<id>/best`, or a
+// folder; or a word that stands for one), constant (a number, or text that computes one:
 // `0.01/pi`), expression (a number, or text over variables: `-sin(pi*x)`; see
 // expression/expression.h), any, map, list<T>, map<T>, section<Name> (a
 // mapping whose keys are the parameters of the component of kind "section"
@@ -112,6 +113,8 @@ struct Rule {
                   // others, among them the constants of the last; of PDEs,
                   // (expression, coordinates, unknowns, constants), also
                   // derivatives. `values`: unknowns where no parameter has them
+    kAlike,       // wherever in the experiment this component has the same
+                  // first one, the others are the same, too
   };
   Check check = Check::kOneOf;
   std::vector<std::string> of = {};

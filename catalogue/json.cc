@@ -39,7 +39,8 @@ constexpr Word<Rule::Check> kChecks[] = {
     {Rule::Check::kSumAtMost, "sum_at_most"},
     {Rule::Check::kAmong, "among"},
     {Rule::Check::kFromZero, "from_zero"},
-    {Rule::Check::kVariables, "variables"}};
+    {Rule::Check::kVariables, "variables"},
+    {Rule::Check::kAlike, "alike"}};
 
 template <typename T, size_t n>
 std::string WordOf(T value, const Word<T> (&words)[n]) {

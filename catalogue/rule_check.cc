@@ -88,6 +88,9 @@ class RuleChecker {
         return CheckFromZero(rule);
       case Check::kVariables:
         return CheckVariables(rule);
+      case Check::kAlike:
+        // Told where the whole experiment is looked at.
+        return;
     }
   }
 

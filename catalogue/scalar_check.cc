@@ -122,6 +122,19 @@ Fault CheckPath(const Json& value) {
   return std::nullopt;
 }
 
+// What begins as a job's checkpoint does goes on as one.
+Fault CheckCheckpoint(const Json& value) {
+  const std::string_view text = value.get_ref<const std::string&>();
+  constexpr std::string_view kPrefix = "job/";
+  if (!text.starts_with(kPrefix)) return std::nullopt;
+  const std::string_view rest = text.substr(kPrefix.size());
+  const size_t slash = rest.find('/');
+  const std::string_view which =
+      slash == std::string_view::npos ? "" : rest.substr(slash + 1);
+  if (slash != 0 && (which == "best" || which == "last")) return std::nullopt;
+  return "expected job/<id>/best or job/<id>/last, got " + Quoted(value);
+}
+
 Fault CheckText(const Parameter& parameter, const Type& type,
                 const Json& value) {
   if (!value.is_string()) {
@@ -140,6 +153,7 @@ Fault CheckText(const Parameter& parameter, const Type& type,
     return "unknown value " + Quoted(value) + Hint(text, choices);
   }
   if (type.kind == Type::Kind::kPath) return CheckPath(value);
+  if (type.kind == Type::Kind::kCheckpoint) return CheckCheckpoint(value);
   return std::nullopt;
 }
 

@@ -26,7 +26,7 @@ std::optional<std::string_view> Argument(std::string_view spelling,
 }
 
 Type Parse(std::string_view spelling, int depth) {
-  constexpr std::array<std::pair<std::string_view, Type::Kind>, 13> kPlain = {{
+  constexpr std::array<std::pair<std::string_view, Type::Kind>, 14> kPlain = {{
       {"bool", Type::Kind::kBool},
       {"int", Type::Kind::kInt},
       {"float", Type::Kind::kFloat},
@@ -36,6 +36,7 @@ Type Parse(std::string_view spelling, int depth) {
       {"size", Type::Kind::kSize},
       {"every", Type::Kind::kEvery},
       {"score", Type::Kind::kScore},
+      {"checkpoint", Type::Kind::kCheckpoint},
       {"constant", Type::Kind::kConstant},
       {"expression", Type::Kind::kExpression},
       {"any", Type::Kind::kAny},
@@ -63,8 +64,8 @@ Type Parse(std::string_view spelling, int depth) {
   throw std::invalid_argument(
       "type: unknown '" + std::string(spelling) +
       "', known are bool, int, float, string, path, duration, size, every, "
-      "score, constant, expression, any, map, list<T>, map<T>, section<Name>, "
-      "component<kind>");
+      "score, checkpoint, constant, expression, any, map, list<T>, map<T>, "
+      "section<Name>, component<kind>");
 }
 
 std::string_view Trimmed(std::string_view text) {

@@ -21,6 +21,7 @@ struct Type {
     kSize,
     kEvery,
     kScore,
+    kCheckpoint,
     kConstant,
     kExpression,
     kAny,

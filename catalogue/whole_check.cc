@@ -79,6 +79,7 @@ bool IsGiven(const std::string& score, const Use& use,
 }  // namespace
 
 void WholeCheck::AddDefaults(std::vector<Use>& uses) const {
+  uses.push_back({&component_, &experiment_, root_});
   std::set<std::string> kinds;
   for (const Use& use : uses) kinds.insert(use.component->kind);
   for (const Parameter& parameter : component_.parameters) {
@@ -171,10 +172,56 @@ void WholeCheck::CheckNeeds(const std::vector<Use>& uses,
       const std::string field =
           is_own ? use.field + first : root_ + "." + first;
       if (is_met || !asked.insert(field).second) continue;
-      std::string description = "missing, " + use.component->name + " needs it";
-      if (!is_own) description += " (" + use.field + ")";
+      const bool is_of_task = use.component == &component_;
+      std::string description =
+          "missing, " + (is_of_task ? "task: " + task : use.component->name) +
+          " needs it";
+      if (!is_own && !is_of_task) description += " (" + use.field + ")";
       findings.Report(field, std::move(description));
     }
+  }
+}
+
+const Json& WholeCheck::ValueOf(const Use& use, std::string_view name) const {
+  static const Json kNone;
+  const Parameter* parameter = FindParameter(*use.component, name);
+  if (parameter == nullptr) return kNone;
+  const Json* given = FindGiven(*parameter, *use.parameters);
+  return given != nullptr ? Followed(*given) : parameter->default_value;
+}
+
+void WholeCheck::CheckAlike(const std::vector<Use>& uses,
+                            Findings& findings) const {
+  for (size_t i = 0; i < uses.size(); ++i) {
+    for (const Rule& rule : uses[i].component->rules) {
+      if (rule.check != Rule::Check::kAlike) continue;
+      const Json& subject = ValueOf(uses[i], rule.of.front());
+      for (size_t j = 0; j < i; ++j) {
+        if (uses[j].component != uses[i].component ||
+            ValueOf(uses[j], rule.of.front()) != subject) {
+          continue;
+        }
+        CheckAlike(rule, uses[i], uses[j], findings);
+        // Those before it were compared with that one.
+        break;
+      }
+    }
+  }
+}
+
+void WholeCheck::CheckAlike(const Rule& rule, const Use& use, const Use& other,
+                            Findings& findings) const {
+  for (size_t i = 1; i < rule.of.size(); ++i) {
+    const Json& own = ValueOf(use, rule.of[i]);
+    const Json& others = ValueOf(other, rule.of[i]);
+    if (own == others) continue;
+    const auto text = [](const Json& value) {
+      return value.is_null() ? "none" : value.dump();
+    };
+    findings.Report(AppendKey(use.field, rule.of[i]),
+                    "expected " + text(others) + " as in " + other.field +
+                        ", which has the same " + rule.of.front() + ", got " +
+                        text(own) + ": their parts would overlap");
   }
 }
 

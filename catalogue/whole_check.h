@@ -38,12 +38,15 @@ class WholeCheck {
         experiment_(experiment),
         root_(root) {}
 
-  // Adds the components that stand in for what is not given: defaults of the
-  // experiment's parameters, unless one of that kind is used anyway.
+  // Adds the experiment itself, and the components that stand in for what is
+  // not given: defaults of its parameters, unless one of that kind is used
+  // anyway.
   void AddDefaults(std::vector<Use>& uses) const;
   // A need with a slash is a score that another component gives: a model that
   // computes its loss itself needs none beside it.
   void CheckNeeds(const std::vector<Use>& uses, Findings& findings) const;
+  // Rule::Check::kAlike: splits of one data set by two seeds would overlap.
+  void CheckAlike(const std::vector<Use>& uses, Findings& findings) const;
   // Losses where a runner computes them: what they read, and whose they are.
   void CheckLosses(const std::vector<Use>& uses, Findings& findings) const;
   void CheckScores(const std::vector<Use>& uses,
@@ -60,6 +63,11 @@ class WholeCheck {
   const Json* Find(const Component& component, const Json& parameters,
                    std::string_view field) const;
   const Json& Followed(const Json& value) const;
+  // What `use` says for a parameter, or its default; references followed.
+  const Json& ValueOf(const Use& use, std::string_view parameter) const;
+  // Tells in what `use` is not like `other` though the rule says so.
+  void CheckAlike(const Rule& rule, const Use& use, const Use& other,
+                  Findings& findings) const;
   // The losses in `value`, which stands at `field`, references followed, each
   // name once; those that a loss consists of in its place.
   void Losses(const Json& value, const std::string& field,

@@ -87,6 +87,22 @@ TEST(Needs, CountForTheirTasksAlone) {
               IsEmpty());
 }
 
+TEST(Needs, OfATaskAreTheExperiments) {
+  Catalogue catalogue = Fixture();
+  for (Component& component : catalogue.components) {
+    if (component.name != "Experiment") continue;
+    component.needs = {{.any_of = {"data.test"}, .tasks = {"test"}}};
+  }
+  EXPECT_THAT(Lines("{}", catalogue), IsEmpty());
+  EXPECT_THAT(Lines(R"({"task": "test"})", catalogue),
+              ElementsAre("experiment.data.test: missing, task: test "
+                          "needs it"));
+  EXPECT_THAT(Lines(R"({"task": "test", "data": {"test":
+                      {"type": "Digits", "file": "d"}}})",
+                    catalogue),
+              IsEmpty());
+}
+
 TEST(Needs, OfARoleAreMetByAComponentThatHasIt) {
   Catalogue catalogue = Fixture();
   for (Component& component : catalogue.components) {
@@ -201,6 +217,40 @@ TEST(Losses, BehindReferencesAreCheckedOnceHoweverOftenTheyAreNamed) {
               ElementsAre("experiment.x30: CrossEntropy is a loss of the "
                           "generator of a GAN, TrainingRunner computes none "
                           "here"));
+}
+
+// Parts of one data set by different rules share samples.
+TEST(Alike, AreTheComponentsThatLookAtTheSame) {
+  Catalogue catalogue = Fixture();
+  catalogue.components.push_back(
+      {.kind = "dataset",
+       .name = "Part",
+       .parameters = {{.name = "dataset", .type = "component<dataset>"},
+                      {.name = "part", .type = "string"},
+                      {.name = "seed", .type = "int", .default_value = 0},
+                      {.name = "group", .type = "string"}},
+       .rules = {{.check = Rule::Check::kAlike,
+                  .of = {"dataset", "seed", "group"}}}});
+  const auto lines = [&](const std::string& train, const std::string& val) {
+    const std::string of = R"("type": "Part", "dataset": "${ref:all}")";
+    return Lines(R"({"all": {"type": "Digits", "file": "d"}, "data": {)"
+                 R"("train": {"file": null, )" +
+                     of + train + R"(}, "val": {"file": null, )" + of + val +
+                     "}}}",
+                 catalogue);
+  };
+  EXPECT_THAT(lines("", R"(, "part": "val", "seed": 0)"), IsEmpty());
+  EXPECT_THAT(
+      lines("", R"(, "seed": 1, "group": "g")"),
+      ElementsAre("experiment.data.val.seed: expected 0 as in "
+                  "experiment.data.train, which has the same dataset, got 1: "
+                  "their parts would overlap",
+                  "experiment.data.val.group: expected none as in "
+                  "experiment.data.train, which has the same dataset, got "
+                  "\"g\": their parts would overlap"));
+  EXPECT_THAT(lines("", R"(, "seed": 1, "dataset":
+                       {"type": "Digits", "file": "other"})"),
+              IsEmpty());
 }
 
 }  // namespace

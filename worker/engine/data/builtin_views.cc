@@ -195,7 +195,10 @@ Component KFold() {
                      kSeed,
                      kStratify,
                      kGroup};
-  fold.rules = {{.check = Rule::Check::kLess, .of = {"fold", "folds"}}};
+  fold.rules = {
+      {.check = Rule::Check::kLess, .of = {"fold", "folds"}},
+      {.check = Rule::Check::kAlike,
+       .of = {"dataset", "folds", "fold", "seed", "stratify", "group"}}};
   return fold;
 }
 
@@ -243,7 +246,9 @@ Component Split() {
       kStratify,
       kGroup};
   split.rules = {
-      {.check = Rule::Check::kSumAtMost, .of = {"fractions"}, .values = {1}}};
+      {.check = Rule::Check::kSumAtMost, .of = {"fractions"}, .values = {1}},
+      {.check = Rule::Check::kAlike,
+       .of = {"dataset", "fractions", "seed", "stratify", "group"}}};
   return split;
 }
 

@@ -111,7 +111,7 @@ catalogue::Component ExperimentComponent() {
        .type = "path",
        .help = "a safetensors file to start from"},
       {.name = "load_from",
-       .type = "string",
+       .type = "checkpoint",
        .help = "job/<id>/best, job/<id>/last or a checkpoint's folder: weights "
                "to start from or to measure"},
       {.name = "load_strict",
@@ -120,7 +120,7 @@ catalogue::Component ExperimentComponent() {
        .help = "weights and checkpoints must fit in all; false: what fits is "
                "taken and the rest said"},
       {.name = "resume",
-       .type = "string",
+       .type = "checkpoint",
        .help = "auto: go on from the job's own checkpoint when there is one; "
                "never; or the checkpoint of another run to go on from, as "
                "load_from names it"},
@@ -128,6 +128,9 @@ catalogue::Component ExperimentComponent() {
        .type = "section<Ddp>",
        .help = "how the ranks of a run work together"},
   };
+  experiment.needs = {{.any_of = {"data.val"}, .tasks = {"validate"}},
+                      {.any_of = {"data.test"}, .tasks = {"test", "benchmark"}},
+                      {.any_of = {"data.predict"}, .tasks = {"predict"}}};
   return experiment;
 }
 

@@ -396,6 +396,44 @@ TEST(WrongSpecsTest, OfLossesFromCertainEpochsOn) {
         "such)"}});
 }
 
+TEST(WrongSpecsTest, OfTasksWithoutTheirData) {
+  ExpectLines(DigitsExperiment(1),
+              {{R"({"task": "predict"})",
+                "experiment.data.predict: missing, task: predict needs it"},
+               {R"({"task": "test"})",
+                "experiment.data.test: missing, task: test needs it"},
+               {R"({"task": "benchmark"})",
+                "experiment.data.test: missing, task: benchmark needs it"},
+               {R"({"task": "validate", "data": {"val": null}})",
+                "experiment.data.val: missing, task: validate needs it"}});
+}
+
+TEST(WrongSpecsTest, OfCheckpointsThatNoJobHas) {
+  ExpectLines(
+      DigitsExperiment(1),
+      {{R"({"load_from": "job/0123/bset"})",
+        "experiment.load_from: expected job/<id>/best or job/<id>/last, got "
+        "\"job/0123/bset\""},
+       {R"({"resume": "job/0123"})",
+        "experiment.resume: expected job/<id>/best or job/<id>/last, got "
+        "\"job/0123\""}});
+  EXPECT_THAT(LinesOf(DigitsExperiment(1),
+                      R"({"load_from": "job/0123/best", "resume": "auto"})"),
+              IsEmpty());
+}
+
+TEST(WrongSpecsTest, OfSplitsOfOneDataSetThatOverlap) {
+  ExpectLines(
+      DigitsExperiment(1),
+      {{R"({"all": {"type": "Digits", "file": "d"},
+            "data": {"train": {"type": "Split", "dataset": "${ref:all}",
+                               "part": "train", "file": null, "split": null},
+                     "val": {"type": "Split", "dataset": "${ref:all}",
+                             "part": "val", "seed": 1, "file": null, "split": null}}})",
+        "experiment.data.val.seed: expected 0 as in experiment.data.train, "
+        "which has the same dataset, got 1: their parts would overlap"}});
+}
+
 TEST(WrongSpecsTest, OfAModelThatIsNoGanForTheGanRunner) {
   Json experiment = GanExperiment(1);
   experiment["model"] = {{"type", "DcGenerator"}, {"size", 8}};
