@@ -90,6 +90,8 @@ class Rank {
   // Not for a run that goes on from a checkpoint: what `load_from` names may be
   // gone by then.
   void LoadInitialWeights();
+  // Tells when a task other than training has no weights to load.
+  void TellUntrained();
   void AddHooks();
   // Goes on from a checkpoint, or starts.
   void StartOrResume();
@@ -178,6 +180,19 @@ void Rank::LoadInitialWeights() {
   sink_.Notice("warning",
                "experiment.load_from: " + std::to_string(report.loaded) +
                    " tensors were taken; " + report.Text());
+}
+
+void Rank::TellUntrained() {
+  if (request_.rank != 0 || !experiment_.load_from.empty() ||
+      experiment_.has_initial_weights || experiment_.num_parameters == 0) {
+    return;
+  }
+  sink_.Notice("warning",
+               "experiment.load_from: missing, and there are no "
+               "initial_weights: task: " +
+                   experiment_.task +
+                   " takes the model as it is built, with random weights "
+                   "unless it brings its own");
 }
 
 void Rank::AddHooks() {
@@ -292,6 +307,7 @@ void Rank::CompareWeights() {
 }
 
 int Rank::Evaluate() {
+  TellUntrained();
   LoadInitialWeights();
   const std::string phase =
       experiment_.task == "validate" ? "val" : experiment_.task;
@@ -315,6 +331,7 @@ int Rank::Evaluate() {
 }
 
 int Rank::Predict() {
+  TellUntrained();
   LoadInitialWeights();
   Trainer& trainer = *experiment_.trainer;
   const auto result = trainer.Predict();

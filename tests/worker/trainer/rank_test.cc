@@ -241,6 +241,12 @@ TEST(RankTest, EveryTaskLeavesARecord) {
     for (const char* name : {"experiment", "environment"}) {
       EXPECT_TRUE(std::filesystem::exists(outputs.value(name, ""))) << name;
     }
+    // The weights are random.
+    const std::vector<Json> notices = attempt.Lines("notice");
+    ASSERT_EQ(notices.size(), 1u);
+    EXPECT_EQ(notices[0]["text"].get<std::string>().find(
+                  "experiment.load_from: missing"),
+              0u);
     EXPECT_FALSE(outputs.contains("checkpoints"));
     EXPECT_FALSE(HasCheckpointsFolder(attempt));
     EXPECT_EQ(outputs.contains("metrics"), task != "predict");

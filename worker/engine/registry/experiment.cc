@@ -187,14 +187,6 @@ void Builder::MakeSources(const std::string& task, Trainer::Parts& parts) {
   } else {
     parts.val = MakeSource("val", "val");
   }
-  if (task == "train" && parts.val == nullptr && MonitorsValidation() &&
-      parts.train != nullptr) {
-    options_.environment.events->Notice(
-        "warning", Path("monitor") + ".metric: \"" +
-                       values_.at("monitor").value("metric", "") +
-                       "\", and there is no data.val; measured on data.train");
-    parts.val = MakeSource("train", "val");
-  }
   if (task == "predict") parts.predict = MakeSource("predict", "predict");
   if (task == "train" && parts.train == nullptr) {
     Refuse(AppendKey(Path("data"), "train"), "missing; training needs it");
@@ -339,6 +331,13 @@ Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
   if (!values_.contains("monitor")) return monitor;
   const Json given =
       Complete(*registry_.Find("section", "Monitor"), values_.at("monitor"));
+  if (parts.train != nullptr && parts.val == nullptr && MonitorsValidation()) {
+    options_.environment.events->Notice(
+        "warning", Path("monitor") + ".metric: \"" + given.value("metric", "") +
+                       "\", and there is no validation (data.val); " +
+                       monitor.metric + " is watched instead, less is better");
+    return monitor;
+  }
   monitor.metric = given.value("metric", monitor.metric);
   monitor.higher_is_better =
       given.contains("mode") ? given.at("mode") == "max"
@@ -394,6 +393,7 @@ Experiment Builder::Build() {
     experiment.num_parameters += each.tensor.numel();
   }
   if (values_.contains("initial_weights")) {
+    experiment.has_initial_weights = true;
     std::vector<NamedTensor> weights;
     try {
       weights = ReadSafetensors(values_.at("initial_weights"));

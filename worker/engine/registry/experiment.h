@@ -24,6 +24,8 @@ struct Experiment {
   bool is_trial = false;
   // What to load weights from before all else; may be empty.
   std::string load_from;
+  // There were `initial_weights`, too; the model has them.
+  bool has_initial_weights = false;
   // Those weights, and a checkpoint, must fit in all; else what fits is taken.
   bool load_strict = true;
   // "auto", "never", or the checkpoint to go on from; empty: not said, which
