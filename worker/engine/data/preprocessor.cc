@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/unit_range.h"
 
 namespace epochd::engine {
 namespace {
@@ -70,6 +71,9 @@ DevicePreprocessor::DevicePreprocessor(Options options)
 at::Tensor DevicePreprocessor::Prepared(const std::string& field,
                                         at::Tensor value) const {
   if (value.dim() < 3) return value;
+  if (AreOfUnitRange(options_.mean, options_.std)) {
+    RefuseBytes("preprocessor", field, value);
+  }
   if (options_.swap_channels) {
     if (value.size(1) != 3) {
       FailShape(field, value, "[B, 3, ...], to swap channels,");
@@ -93,11 +97,11 @@ at::Tensor DevicePreprocessor::Prepared(const std::string& field,
 }
 
 void DevicePreprocessor::Pad(Batch& batch) const {
+  const at::Tensor first = batch.At(options_.fields.front());
   for (const std::string& field : options_.fields) {
     const at::Tensor value = batch.At(field);
     if (value.dim() < 3) {
       FailShape(field, value, "[B, C, H, W] or [B, C, T], to be padded,");
-  const at::Tensor first = batch.At(options_.fields.front());
     }
     const std::vector<int64_t> padding =
         PaddingOf(value, options_.pad_multiple);
@@ -121,10 +125,6 @@ void DevicePreprocessor::Pad(Batch& batch) const {
     }
     batch.Set(options_.mask, at::constant_pad_nd(mask, padding, false));
   }
-}
-
-void DevicePreprocessor::Augment(Batch& batch, const BatchKey& key) const {
-  Random random({static_cast<uint64_t>(Stream::kBatch), key.seed,
   PadAlike(batch, first);
 }
 
@@ -155,6 +155,10 @@ void DevicePreprocessor::PadAlike(Batch& batch, const at::Tensor& first) const {
                                    : at::Scalar(options_.pad_label);
     batch.Set(field, at::constant_pad_nd(value, padding, filling));
   }
+}
+
+void DevicePreprocessor::Augment(Batch& batch, const BatchKey& key) const {
+  Random random({static_cast<uint64_t>(Stream::kBatch), key.seed,
                  static_cast<uint64_t>(key.epoch),
                  static_cast<uint64_t>(key.batch),
                  static_cast<uint64_t>(key.rank)});

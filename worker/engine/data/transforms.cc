@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/unit_range.h"
 
 namespace epochd::engine {
 namespace {
@@ -42,12 +43,14 @@ Normalize::Normalize(std::vector<double> mean, std::vector<double> std,
           "Normalize: std is " + std::to_string(value) + "; must be above 0");
     }
   }
+  is_of_unit_range_ = AreOfUnitRange(mean, std);
   mean_ = at::tensor(mean, at::kDouble).to(at::kFloat);
   std_ = at::tensor(std, at::kDouble).to(at::kFloat);
 }
 
 void Normalize::ApplyTo(Batch& batch, int64_t channel_dim) const {
   at::Tensor x = batch.At(field_);
+  if (is_of_unit_range_) RefuseBytes("Normalize", field_, x);
   if (!x.is_floating_point()) x = x.to(at::kFloat);
   if (mean_.numel() == 1) {
     batch.Set(field_, (x - mean_).div_(std_));
@@ -131,12 +134,12 @@ bool Unsqueeze::ApplyToBatch(Batch& batch) const {
   return true;
 }
 
-  if (random.Uniform() >= probability_) return;
-  ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
-    return image.flip({vertical_ ? 1 : 2});
 void RandomFlip::Apply(Batch& sample, Random& random) const {
   const ImageFields::Views views = fields_.Read(sample, "RandomFlip");
   // Draws also when nothing is flipped, so that later draws do not move.
+  if (random.Uniform() >= probability_) return;
+  ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
+    return image.flip({vertical_ ? 1 : 2});
   });
 }
 

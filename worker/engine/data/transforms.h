@@ -29,11 +29,11 @@ class Normalize : public Transform {
   void ApplyTo(Batch& batch, int64_t channel_dim) const;
 
   std::string field_;
+  bool is_of_unit_range_ = false;
   at::Tensor mean_;  // [n]
   at::Tensor std_;   // [n]
 };
 
-// Mirrors with probability p, about the last dimension (horizontal) or the one
 // Puts the dimensions of a sample in another order.
 class Permute : public Transform {
  public:
@@ -64,6 +64,7 @@ class Unsqueeze : public Transform {
   std::string field_;
 };
 
+// Mirrors with probability p, about the last dimension (horizontal) or the one
 // before it (vertical).
 class RandomFlip : public Transform {
  public:

@@ -61,6 +61,35 @@ TEST(DevicePreprocessorTest, WholeNumbersBecomeFloatOnTheDevice) {
   EXPECT_EQ(done.At("input").max().item<float>(), 2.0f);
 }
 
+TEST(DevicePreprocessorTest, RefusesBytesWhereMeanAndStdAreOfTheUnitRange) {
+  const Batch bytes{{"input", at::full({1, 3, 2, 2}, 200, at::kByte)}};
+  DevicePreprocessor::Options options;
+  options.mean = {0.485, 0.456, 0.406};
+  options.std = {0.229, 0.224, 0.225};
+  const DevicePreprocessor preprocessor(options);
+  EXPECT_EQ(BadSpecOf([&] { preprocessor.Receive(bytes, at::kCPU, {}); }),
+            "preprocessor: field \"input\" holds bytes, 0 to 255, and mean and "
+            "std are of values from 0 to 1; ToFloat before it, or mean and std "
+            "of 0 to 255, is accepted");
+  preprocessor.Receive(Batch{{"input", at::rand({1, 3, 2, 2})}}, at::kCPU, {});
+  options.mean = {123.675, 116.28, 103.53};
+  options.std = {58.395, 57.12, 57.375};
+  DevicePreprocessor(options).Receive(bytes, at::kCPU, {});
+}
+
+TEST(NormalizeTest, RefusesBytesWhereMeanAndStdAreOfTheUnitRange) {
+  Batch bytes{{"input", at::full({3, 2, 2}, 200, at::kByte)}};
+  Random random({0});
+  const Normalize of_floats({0.5}, {0.25}, "input");
+  EXPECT_NE(BadSpecOf([&] {
+              of_floats.Apply(bytes, random);
+            }).find("Normalize: field \"input\" holds bytes"),
+            std::string::npos);
+  const Normalize of_bytes({100}, {50}, "input");
+  of_bytes.Apply(bytes, random);
+  EXPECT_EQ(bytes.At("input").max().item<float>(), 2);
+}
+
 TEST(DevicePreprocessorTest, PadsSignalsAndTheMaskThatIsThere) {
   Batch given = Numbered({4, 2, 6});
   DevicePreprocessor::Options options;
