@@ -113,35 +113,6 @@ TEST(DevicePreprocessorTest, PadsSignalsAndTheMaskThatIsThere) {
   EXPECT_EQ(done.At("mask").sizes(), at::IntArrayRef({4}));
 }
 
-TEST(DevicePreprocessorTest, AugmentsOnlyInTrainingAndByTheKeyAlone) {
-  DevicePreprocessor::Options options;
-  options.augments = {std::make_shared<Recording>(0),
-                      std::make_shared<Recording>(1)};
-  const DevicePreprocessor preprocessor(options);
-  const Batch given = Numbered({4, 1, 2, 2});
-  BatchKey key = kTraining;
-  key.is_training = false;
-  EXPECT_EQ(preprocessor.Receive(given, at::kCPU, key).Find("draw"), nullptr);
-  const auto draw = [&](BatchKey of) {
-    return preprocessor.Receive(given, at::kCPU, of).At("draw").item<int64_t>();
-  };
-  EXPECT_EQ(draw(kTraining), draw(kTraining));
-  std::set<int64_t> draws = {draw(kTraining)};
-  for (auto change :
-       {+[](BatchKey& of) { ++of.seed; }, +[](BatchKey& of) { ++of.epoch; },
-        +[](BatchKey& of) { ++of.batch; }, +[](BatchKey& of) { ++of.rank; }}) {
-    BatchKey other = kTraining;
-    change(other);
-    EXPECT_TRUE(draws.insert(draw(other)).second);
-  }
-}
-
-TEST(DevicePreprocessorTest, ChoosesAugmentsByTheirChances) {
-  for (bool even : {true, false}) {
-    DevicePreprocessor::Options options;
-    options.augments = {std::make_shared<Recording>(0),
-                        std::make_shared<Recording>(1)};
-    if (!even) options.augment_chances = {0.1, 0.3};
 TEST(DevicePreprocessorTest, DenseTargetsArePaddedAsTheInputIs) {
   Batch given = Numbered({2, 3, 5, 9});
   given.Set("target", at::ones({2, 5, 9}, at::kLong));
@@ -180,6 +151,35 @@ TEST(DevicePreprocessorTest, DenseTargetsArePaddedAsTheInputIs) {
             at::IntArrayRef({2, 16}));
 }
 
+TEST(DevicePreprocessorTest, AugmentsOnlyInTrainingAndByTheKeyAlone) {
+  DevicePreprocessor::Options options;
+  options.augments = {std::make_shared<Recording>(0),
+                      std::make_shared<Recording>(1)};
+  const DevicePreprocessor preprocessor(options);
+  const Batch given = Numbered({4, 1, 2, 2});
+  BatchKey key = kTraining;
+  key.is_training = false;
+  EXPECT_EQ(preprocessor.Receive(given, at::kCPU, key).Find("draw"), nullptr);
+  const auto draw = [&](BatchKey of) {
+    return preprocessor.Receive(given, at::kCPU, of).At("draw").item<int64_t>();
+  };
+  EXPECT_EQ(draw(kTraining), draw(kTraining));
+  std::set<int64_t> draws = {draw(kTraining)};
+  for (auto change :
+       {+[](BatchKey& of) { ++of.seed; }, +[](BatchKey& of) { ++of.epoch; },
+        +[](BatchKey& of) { ++of.batch; }, +[](BatchKey& of) { ++of.rank; }}) {
+    BatchKey other = kTraining;
+    change(other);
+    EXPECT_TRUE(draws.insert(draw(other)).second);
+  }
+}
+
+TEST(DevicePreprocessorTest, ChoosesAugmentsByTheirChances) {
+  for (bool even : {true, false}) {
+    DevicePreprocessor::Options options;
+    options.augments = {std::make_shared<Recording>(0),
+                        std::make_shared<Recording>(1)};
+    if (!even) options.augment_chances = {0.1, 0.3};
     const DevicePreprocessor preprocessor(options);
     const Batch given = Numbered({2, 1, 2, 2});
     int counts[3] = {};
@@ -288,6 +288,89 @@ TEST(BatchAugmentTest, SoftLabelsAndPicturesAsTargetsMixAlike) {
   EXPECT_TRUE(at::equal(pictures.At("target"), pictures.At("input")));
 }
 
+TEST(BatchAugmentTest, LabelsOfIntegersMixAsNumbers) {
+  for (const at::ScalarType type : {at::kLong, at::kByte, at::kBool}) {
+    Batch batch = Numbered({2, 1, 4, 4});
+    batch.Set("target",
+              at::tensor({1, 1, 0, 0, 1, 1}).reshape({2, 3}).to(type));
+    MixUp(MixedFields{}, 1.0).Mix(batch, 0.25);
+    EXPECT_TRUE(batch.At("target").equal(
+        at::tensor({0.25f, 1.0f, 0.75f, 0.75f, 1.0f, 0.25f}).reshape({2, 3})))
+        << batch.At("target");
+  }
+}
+
+// Each sample has a mask that is true in one column, its number's, and weighs
+// as much as its number.
+TEST(BatchAugmentTest, MasksAndWeightsGoWithTheirSamples) {
+  const auto make = [] {
+    Batch batch = Numbered({4, 1, 2, 4});
+    at::Tensor mask = at::zeros({4, 1, 2, 4}, at::kBool);
+    for (int64_t i = 0; i < 4; ++i) mask[i].select(2, i).fill_(true);
+    batch.Set("mask", mask);
+    batch.Set("share", mask.to(at::kFloat).squeeze(1));
+    batch.Set("w", at::arange(4, at::kFloat));
+    batch.Set("known", at::tensor({1, 1, 1, 0}).to(at::kBool));
+    return batch;
+  };
+  const MixedFields all{
+      .num_classes = 4,
+      .also = std::vector<std::string>{"mask", "share", "w", "known"}};
+  const Batch before = make();
+  const at::Tensor mask = before.At("mask");
+  Batch batch = make();
+  // The last two columns are the neighbour's.
+  CutMix(all, 1).Paste(batch, {.bottom = 2, .left = 2, .right = 4});
+  at::Tensor expected = mask.clone();
+  expected.slice(3, 2).copy_(mask.roll(1, 0).slice(3, 2));
+  EXPECT_TRUE(at::equal(batch.At("mask"), expected));
+  EXPECT_TRUE(at::equal(batch.At("share"), expected.to(at::kFloat).squeeze(1)));
+  EXPECT_EQ(batch.At("w")[2].item<float>(), 1.5f);
+  EXPECT_TRUE(
+      at::equal(batch.At("known"), at::tensor({0, 1, 1, 0}).to(at::kBool)));
+  // A box of nothing takes nothing from the neighbour.
+  batch = make();
+  CutMix(all, 1).Paste(batch, {});
+  EXPECT_TRUE(at::equal(batch.At("known"), before.At("known")));
+
+  batch = make();
+  MixUp(all, 1).Mix(batch, 0.75);
+  EXPECT_FALSE(batch.At("mask").any().item<bool>());
+  EXPECT_EQ(batch.At("share")[2][0][2].item<float>(), 0.75f);
+  EXPECT_EQ(batch.At("share")[2][0][1].item<float>(), 0.25f);
+  EXPECT_EQ(batch.At("w")[2].item<float>(), 1.75f);
+
+  batch = make();
+  Mosaic(all, 0.25).Join(batch, 1, 2);
+  expected = mask.clone();
+  expected.slice(2, 0, 1).slice(3, 2).copy_(
+      mask.roll(1, 0).slice(2, 0, 1).slice(3, 2));
+  expected.slice(2, 1).slice(3, 0, 2).copy_(
+      mask.roll(2, 0).slice(2, 1).slice(3, 0, 2));
+  expected.slice(2, 1).slice(3, 2).copy_(
+      mask.roll(3, 0).slice(2, 1).slice(3, 2));
+  EXPECT_TRUE(at::equal(batch.At("mask"), expected));
+
+  // By default the mask alone, of signals too.
+  batch = Numbered({4, 2, 6});
+  batch.Set("mask", at::arange(4).view({4, 1}).expand({4, 6}).gt(1));
+  batch.Set("w", at::arange(4, at::kFloat));
+  MixUp({.num_classes = 4}, 1).Mix(batch, 0.5);
+  EXPECT_EQ(batch.At("mask").sum().item<int64_t>(), 6);
+  EXPECT_TRUE(at::equal(batch.At("w"), at::arange(4, at::kFloat)));
+  batch.Erase("mask");
+  batch.Set("target", at::arange(4));
+  EXPECT_EQ(ErrorOf([&] { MixUp({.num_classes = 4}, 1).Mix(batch, 0.5); }), "");
+  batch.Set("target", at::arange(4));
+  batch.Set("ids", at::arange(4));
+  EXPECT_NE(ErrorOf([&] {
+              MixUp({.num_classes = 4, .also = std::vector<std::string>{"ids"}},
+                    1)
+                  .Mix(batch, 0.5);
+            }).find("\"ids\" is of type Long"),
+            std::string::npos);
+}
+
 TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
   const auto mix = [](Batch batch, int64_t classes) {
     return ErrorOf(
@@ -298,6 +381,9 @@ TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
   Batch odd = Numbered({4, 1, 4, 4});
   odd.Set("target", at::zeros({4, 2, 2}));
   EXPECT_NE(mix(odd, 4).find("[4, 2, 2]"), std::string::npos);
+  // Classes at each of three places are no labels.
+  odd.Set("target", at::tensor({0, 1, 2}, at::kLong).expand({4, 3}));
+  EXPECT_NE(mix(odd, 4).find("[4, 3]"), std::string::npos);
   Batch flat = Numbered({4, 5});
   Random random({1});
   EXPECT_NE(ErrorOf([&] { CutMix({.num_classes = 4}, 1).Apply(flat, random); }),
@@ -306,6 +392,3 @@ TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
 
 }  // namespace
 }  // namespace epochd::engine
-  // Classes at each of three places are no labels.
-  odd.Set("target", at::tensor({0, 1, 2}, at::kLong).expand({4, 3}));
-  EXPECT_NE(mix(odd, 4).find("[4, 3]"), std::string::npos);
