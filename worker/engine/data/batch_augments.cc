@@ -60,6 +60,10 @@ bool IsDense(const at::Tensor& target, const at::Tensor& input) {
 at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
   if (at::isFloatingType(target.scalar_type())) {
     if (target.dim() == 2) return target;
+  } else if (target.dim() == 2) {
+    const at::Tensor labels = target.to(at::kFloat);
+    // Classes of many places, too, are of this shape.
+    if (labels.eq(0).logical_or(labels.eq(1)).all().item<bool>()) return labels;
   } else if (target.dim() == 1) {
     if (fields.num_classes < 1) {
       Refuse("field \"" + fields.target +
@@ -71,8 +75,8 @@ at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
   Refuse("field \"" + fields.target + "\" is of shape " +
          c10::str(target.sizes()) + " and type " +
          c10::toString(target.scalar_type()) +
-         "; class indices [B], probabilities [B, C], or floating values of the "
-         "input's height and width are accepted");
+         "; class indices [B], probabilities or labels of 0 and 1 [B, C], or "
+         "floating values of the input's height and width are accepted");
 }
 
 // Sum over neighbours k of weights[k] * (the value k places before).

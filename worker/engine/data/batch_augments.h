@@ -4,7 +4,7 @@
 // which are those one place before (roll by 1). Labels mix in proportion:
 //
 //   class indices [B] become class probabilities [B, num_classes]
-//   probabilities [B, C], of floating type, stay of that form
+//   probabilities or labels [B, C] stay of that form, in floating type
 //   a floating target of the input's height and width (length) is mixed as the
 //   input is
 //
