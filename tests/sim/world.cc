@@ -389,7 +389,9 @@ void World::Nemesis() {
   After(dice_.Between(absl::ZeroDuration(), absl::Seconds(12)),
         [this] { Nemesis(); });
   Node& node = *nodes_[dice_.Below(static_cast<int>(nodes_.size()))];
-  switch (dice_.Below(8)) {
+  switch (dice_.Below(9)) {
+    case 8:
+      return Impersonate(node.name());
     case 7:
       Say(node.name() + " loses its work folder");
       silences_[node.name()].push_back({now(), absl::InfiniteDuration()});
@@ -429,6 +431,29 @@ void World::Nemesis() {
               [this, name] { cut_off_.erase(name); });
       }
   }
+}
+
+void World::Impersonate(const std::string& name) {
+  const job::WorkerId id(name);
+  const auto view = core_->board().GetWorker(id);
+  // One that is not certainly heard may lose its name, as after its folder.
+  if (!view.ok() || view->state != fleet::WorkerState::kReady ||
+      now() - heard_[name] > absl::Seconds(5)) {
+    return;
+  }
+  Say("another machine calls itself " + name);
+  control::Registration second;
+  second.worker.id = id;
+  second.worker.incarnation = job::Incarnation(std::to_string(dice_.Bits()));
+  second.worker.boot_id = std::to_string(dice_.Bits());
+  second.worker.work_dir = std::to_string(dice_.Bits());
+  second.worker.devices = {{"cpu:0", job::DeviceKind::kCpu, "", 0}};
+  core_->Register(std::move(second), now(),
+                  [](const absl::StatusOr<control::RegisterResult>& answer) {
+                    // I9: a name stays with whom it is heard from.
+                    ASSERT_EQ(answer.status().code(),
+                              absl::StatusCode::kAlreadyExists);
+                  });
 }
 
 absl::Duration World::Swizzle() {

@@ -79,6 +79,8 @@ class World {
   void Say(const std::string& what) const;
   void Submit(size_t request);
   void Nemesis();
+  // A second agent, on a folder of its own, comes under this name.
+  void Impersonate(const std::string& name);
   // Returns when the last one is back.
   absl::Duration Swizzle();
   void Heal();

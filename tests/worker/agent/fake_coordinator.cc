@@ -28,6 +28,11 @@ void FakeCoordinator::Supersede() {
   superseded_ = true;
 }
 
+void FakeCoordinator::SetNameInUse(bool in_use) {
+  const absl::MutexLock lock(&mutex_);
+  name_in_use_ = in_use;
+}
+
 void FakeCoordinator::RefuseAttempt(const std::string& attempt) {
   const absl::MutexLock lock(&mutex_);
   refused_.insert(attempt);
@@ -91,6 +96,11 @@ int FakeCoordinator::num_registrations() {
   return num_registrations_;
 }
 
+int FakeCoordinator::num_refused_registrations() {
+  const absl::MutexLock lock(&mutex_);
+  return num_refused_;
+}
+
 int FakeCoordinator::num_heartbeats() {
   const absl::MutexLock lock(&mutex_);
   return num_heartbeats_;
@@ -121,6 +131,10 @@ absl::StatusOr<Registered> FakeCoordinator::Register(
   const absl::Status admitted = Admit(worker);
   if (!admitted.ok() && admitted.code() != absl::StatusCode::kNotFound) {
     return admitted;
+  }
+  if (name_in_use_) {
+    ++num_refused_;
+    return absl::AlreadyExistsError("this name is in use");
   }
   incarnation_ = worker.incarnation;
   folder_id_ = worker.folder_id;

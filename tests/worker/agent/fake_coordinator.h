@@ -28,6 +28,8 @@ class FakeCoordinator final : public Transport {
   void ForgetWorker();
   // A newer agent took the name.
   void Supersede();
+  // An agent on another work folder has the name, or has it no more.
+  void SetNameInUse(bool in_use);
   void RefuseAttempt(const std::string& attempt);
   // Answers InvalidArgument to every line from now on.
   void TakeNoLines();
@@ -47,6 +49,7 @@ class FakeCoordinator final : public Transport {
   // Of the last registration.
   std::string folder_id();
   int num_registrations();
+  int num_refused_registrations();
   int num_heartbeats();
 
   // ---- Transport ----------------------------------------------------------
@@ -89,12 +92,14 @@ class FakeCoordinator final : public Transport {
   int64_t log_limit_ ABSL_GUARDED_BY(mutex_) = int64_t{1} << 40;
   bool reachable_ ABSL_GUARDED_BY(mutex_) = true;
   bool superseded_ ABSL_GUARDED_BY(mutex_) = false;
+  bool name_in_use_ ABSL_GUARDED_BY(mutex_) = false;
   bool shut_down_ ABSL_GUARDED_BY(mutex_) = false;
   bool stopping_ ABSL_GUARDED_BY(mutex_) = false;
   std::string not_ready_ ABSL_GUARDED_BY(mutex_);
   std::string folder_id_ ABSL_GUARDED_BY(mutex_);
   bool takes_no_lines_ ABSL_GUARDED_BY(mutex_) = false;
   int num_registrations_ ABSL_GUARDED_BY(mutex_) = 0;
+  int num_refused_ ABSL_GUARDED_BY(mutex_) = 0;
   int num_heartbeats_ ABSL_GUARDED_BY(mutex_) = 0;
 };
 

@@ -103,6 +103,16 @@ TEST_F(SessionTest, TellsOnceThatANewerAgentTookTheName) {
   EXPECT_EQ(superseded_, 1);
 }
 
+TEST_F(SessionTest, TriesAgainWhileAnotherAgentHasTheName) {
+  coordinator_.SetNameInUse(true);
+  session_->Start({});
+  ASSERT_TRUE(
+      WaitFor([&] { return coordinator_.num_refused_registrations() >= 2; }));
+  EXPECT_EQ(superseded_, 0);
+  coordinator_.SetNameInUse(false);
+  EXPECT_TRUE(WaitFor([&] { return registrations_ == 1; }));
+}
+
 TEST_F(SessionTest, TellsTheLastStateBeforeItStops) {
   session_->Start({});
   ASSERT_TRUE(WaitFor([&] { return registrations_ == 1; }));
