@@ -7,6 +7,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_replace.h"
 #include "program/logging.h"
 #include "worker/link/attempt_folder.h"
 #include "worker/link/spool_reader.h"
@@ -43,6 +44,8 @@ std::string LastWords(const std::string& rank_dir) {
     words = LastLogLine(link::LogPath(rank_dir));
     if (!words.empty()) words = "its log ends with: " + words;
   }
+  // Several problems, one a line.
+  words = absl::StrReplaceAll(words, {{"\n", "; "}});
   // Cuts first: what the cut tears is made printable then.
   if (words.size() > kMaxWords) {
     words.resize(kMaxWords);

@@ -11,10 +11,13 @@
 #include <optional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/time/time.h"
 #include "catalogue/catalogue.h"
 #include "net/address.h"
@@ -66,7 +69,12 @@ absl::StatusOr<std::map<std::string, std::string>> ParseLabels(
       return absl::InvalidArgumentError(
           absl::StrCat("--labels: '", text, "' is not key=value"));
     }
-    labels[text.substr(0, equals)] = text.substr(equals + 1);
+    if (!labels.emplace(text.substr(0, equals), text.substr(equals + 1))
+             .second) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--labels: '", text.substr(0, equals),
+                       "' is given twice, each name once is accepted"));
+    }
   }
   return labels;
 }
@@ -89,6 +97,17 @@ void LookAtMachine(const WorkerOptions& options, WorkerInfo& worker) {
   worker.memory_bytes = UsableMemory();
   worker.hostname = HostName();
   worker.boot_id = keeper::BootId();
+}
+
+// Ranks run in other folders. What is no file here is left to the loader, which
+// looks for it.
+std::string AbsolutePlugins(const std::string& paths) {
+  std::vector<std::string> absolute = absl::StrSplit(paths, ':');
+  for (std::string& path : absolute) {
+    std::error_code error;
+    if (fs::exists(path, error)) path = fs::absolute(path).string();
+  }
+  return absl::StrJoin(absolute, ":");
 }
 
 }  // namespace
@@ -249,7 +268,8 @@ absl::StatusOr<Agent::Options> MakeAgentOptions(const WorkerOptions& options) {
   agent.runner.warm = !options.cold_start;
 
   // Trainers read the same name, and their environment is made of ours.
-  setenv("EPOCHD_PLUGINS", options.plugins.c_str(), /*overwrite=*/1);
+  setenv("EPOCHD_PLUGINS", AbsolutePlugins(options.plugins).c_str(),
+         /*overwrite=*/1);
   setenv("EPOCHD_ALLOW_TORCHSCRIPT",
          options.allow_torchscript ? "true" : "false", /*overwrite=*/1);
   // With plugins the trainer's file alone does not tell what it has.

@@ -130,7 +130,7 @@ TEST(LastWords, PreferAnErrorToldOverTheLogAndArePrintable) {
   Append(dir / "events.jsonl",
          "{\"type\":\"notice\",\"severity\":\"error\",\"text\":\"two\\nlines\"}"
          "\n");
-  EXPECT_EQ(LastWords(dir.path()), "two\\nlines");
+  EXPECT_EQ(LastWords(dir.path()), "two; lines");
   Append(dir / "events.jsonl",
          "{\"type\":\"notice\",\"severity\":\"error\",\"text\":\"" +
              std::string(5000, 'x') + "\"}\n");
@@ -196,6 +196,10 @@ TEST(WorkerOptions, NamesTheFlagThatIsWrong) {
       {[](WorkerOptions& o) { o.name = std::string(64, 'a'); }, "--name"},
       {[](WorkerOptions& o) { o.cpus = -1; }, "--cpus: '-1'"},
       {[](WorkerOptions& o) { o.labels = {"zone"}; }, "--labels: 'zone'"},
+      {[](WorkerOptions& o) {
+         o.labels = {"a=b", "a=c"};
+       },
+       "--labels: 'a' is given twice"},
       {[](WorkerOptions& o) { o.drain_timeout = "soon"; },
        "--drain-timeout: 'soon'"},
       {[](WorkerOptions& o) { o.min_free_space = "much"; },
@@ -216,6 +220,21 @@ TEST(WorkerOptions, NamesTheFlagThatIsWrong) {
     ASSERT_FALSE(made.ok());
     EXPECT_THAT(std::string(made.status().message()), HasSubstr(row.problem));
   }
+}
+
+TEST(WorkerOptions, PluginsAreFoundFromTheFoldersOfRanks) {
+  const TempDir dir;
+  const std::string here = std::filesystem::current_path();
+  std::filesystem::current_path(dir.path());
+  Append(dir / "mine.so", "");
+  WorkerOptions options = Options(dir);
+  options.plugins = "mine.so:./mine.so:/a/b.so:libtheirs.so";
+  EXPECT_TRUE(MakeAgentOptions(options).ok());
+  std::filesystem::current_path(here);
+  EXPECT_EQ(
+      getenv("EPOCHD_PLUGINS"),
+      dir / "mine.so" + ":" + (dir / "./mine.so") + ":/a/b.so:libtheirs.so");
+  unsetenv("EPOCHD_PLUGINS");
 }
 
 TEST(WorkerOptions, WithoutATrainerOnlyCommandsAreOffered) {
