@@ -2,6 +2,7 @@
 #include "program/file.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -52,7 +53,8 @@ absl::Status ReplaceFile(const std::string& path, std::string_view content,
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      size_t max_bytes) {
-  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  // Does not wait for somebody to open the other end of a pipe.
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     return absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot open"));
   }
@@ -64,6 +66,12 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
     if (got == 0) break;
     if (got < 0) {
       if (errno == EINTR) continue;
+      if (errno == EAGAIN) {
+        // One that is written to, as of <(command).
+        pollfd ready{fd, POLLIN, 0};
+        ::poll(&ready, 1, -1);
+        continue;
+      }
       status = absl::ErrnoToStatus(errno, absl::StrCat(path, ": cannot read"));
     } else {
       content.append(buffer, static_cast<size_t>(got));
@@ -73,8 +81,14 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
       }
     }
   }
+  struct stat info {};
+  const bool is_pipe = ::fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
   ::close(fd);
   if (!status.ok()) return status;
+  if (is_pipe && content.empty()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat(path, ": is a pipe that nobody writes to"));
+  }
   return content;
 }
 

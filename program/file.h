@@ -20,7 +20,8 @@ namespace epochd::program {
 absl::Status ReplaceFile(const std::string& path, std::string_view content,
                          mode_t mode);
 
-// NOT_FOUND when there is none; RESOURCE_EXHAUSTED above `max_bytes`.
+// NOT_FOUND when there is none; RESOURCE_EXHAUSTED above `max_bytes`;
+// FAILED_PRECONDITION for a pipe without a writer.
 absl::StatusOr<std::string> ReadFile(const std::string& path, size_t max_bytes);
 
 // Makes `path` and the folders above it; the last one gets mode 0700 when it

@@ -5,11 +5,13 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <sstream>
 #include <utility>
 
+#include "absl/strings/numbers.h"
 #include "catalogue/catalogue.h"
 #include "client/epochctl/command.h"
 #include "client/epochctl/exit_code.h"
@@ -31,6 +33,15 @@ constexpr const char* kSummary =
     "coordinator,\n6 conflict, 7 invalid job; of a job: 100 failed, 101 not "
     "finished,\n102 not found, 103 cancelled; 124 timeout, 130 interrupted.\n";
 
+// What is wrong with the value of a number's option; empty: nothing.
+std::string WholeNumberProblem(const std::string& text) {
+  int number = 0;
+  if (absl::SimpleAtoi(text, &number)) return "";
+  return "expected a whole number up to " +
+         std::to_string(std::numeric_limits<int>::max()) + ", got '" + text +
+         "'";
+}
+
 void AddOptions(CLI::App& app, const std::vector<Option>& options) {
   for (const Option& option : options) {
     CLI::Option* added = nullptr;
@@ -38,6 +49,7 @@ void AddOptions(CLI::App& app, const std::vector<Option>& options) {
       added = app.add_flag(option.names, **flag, option.help);
     } else if (auto* const* number = std::get_if<int*>(&option.value)) {
       added = app.add_option(option.names, **number, option.help);
+      added->check(&WholeNumberProblem);
     } else if (auto* const* text = std::get_if<std::string*>(&option.value)) {
       added = app.add_option(option.names, **text, option.help);
     } else {

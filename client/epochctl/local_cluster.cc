@@ -25,14 +25,14 @@ absl::Status EndedError(const std::string& program, const std::string& how,
   std::string message = program + " ended (" + how + "), see '" + log + "'";
   constexpr size_t kMostBytes = 16 * 1024 * 1024;
   constexpr size_t kLastBytes = 600;
-  // Its last words usually say why.
+  // Its last line usually says why.
   const absl::StatusOr<std::string> text = program::ReadFile(log, kMostBytes);
-  if (text.ok() && !text->empty()) {
-    const std::string last =
-        text->substr(text->size() - std::min(text->size(), kLastBytes));
-    message += ": " + last;
+  const size_t end = text.ok() ? text->find_last_not_of('\n') + 1 : 0;
+  if (end > 0) {
+    // npos + 1 is the beginning.
+    const size_t begin = text->rfind('\n', end - 1) + 1;
+    message += ": " + text->substr(begin, std::min(end - begin, kLastBytes));
   }
-  while (!message.empty() && message.back() == '\n') message.pop_back();
   return absl::FailedPreconditionError(message);
 }
 

@@ -3,8 +3,10 @@
 // epochctl: the command line client.
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <iostream>
 #include <string>
@@ -12,6 +14,7 @@
 
 #include "absl/time/clock.h"
 #include "client/epochctl/command_line.h"
+#include "client/epochctl/exit_code.h"
 #include "client/terminal/style.h"
 #include "net/grpc_log.h"
 #include "program/logging.h"
@@ -42,6 +45,10 @@ int main(int argc, char** argv) {
           epochd::terminal::DetectStyle(STDERR_FILENO, "auto", environment)};
   const int code = epochd::epochctl::RunCommandLine(
       std::vector<std::string>(argv + 1, argv + argc), context);
-  std::cout.flush();
-  return code;
+  errno = 0;
+  if (std::cout.flush()) return code;
+  // A full disk; of what came before the last flush nobody knows why.
+  std::cerr << "error: the output cannot be written" << (errno == 0 ? "" : ": ")
+            << (errno == 0 ? "" : std::strerror(errno)) << "\n";
+  return code == epochd::epochctl::kOk ? epochd::epochctl::kFailed : code;
 }

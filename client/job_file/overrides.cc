@@ -99,7 +99,8 @@ void ApplyOverride(Document& document, const std::string& text) {
       }
       return;
     }
-    if (value->is_null()) *value = Json::object();
+    // A number where nothing is begins a list.
+    if (value->is_null()) *value = part == "0" ? Json::array() : Json::object();
     if (value->is_object()) {
       field = catalogue::AppendKey(field, part);
       value = &(*value)[part];

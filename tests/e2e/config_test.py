@@ -2,6 +2,7 @@
 """Job files of other systems, defaults and the schema, with the real catalogue."""
 
 import json
+import os
 import pathlib
 import subprocess
 import tempfile
@@ -76,6 +77,27 @@ class ConfigTest(unittest.TestCase):
                           "mean 'train'?", result.stderr)
             self.assertIn('--set: experiment.optimizer.params.lr: expected a '
                           'number, got "fast"', result.stderr)
+
+    def test_output_that_cannot_be_written_is_an_error(self):
+        for command in (['completion', 'bash'], ['--help'],
+                        ['validate', '--resolved', EXAMPLES[0]]):
+            with open('/dev/full', 'w') as full:
+                result = subprocess.run([e2e.BIN / 'epochctl', *command],
+                                        text=True, stdout=full,
+                                        stderr=subprocess.PIPE, timeout=60)
+            self.assertEqual(result.returncode, 1, command)
+            self.assertIn('cannot be written', result.stderr)
+
+    def test_a_pipe_that_nobody_writes_to_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe = pathlib.Path(folder) / 'pipe'
+            os.mkfifo(pipe)
+            job = pathlib.Path(folder) / 'job.yaml'
+            job.write_text('defaults: [pipe]\ncommand: ["true"]\n')
+            for path in (pipe, job):
+                result = epochctl('validate', path)
+                self.assertNotEqual(result.returncode, 0)
+                self.assertIn('nobody writes', result.stderr)
 
     def test_the_schema_is_one_and_accepts_what_validates(self):
         result = epochctl('schema', '--offline')

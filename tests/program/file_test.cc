@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "program/file.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <thread>
 
 namespace epochd::program {
 namespace {
@@ -54,6 +57,20 @@ TEST_F(FileTest, ReadTellsMissingFromTooLarge) {
   ASSERT_TRUE(ReplaceFile(Path("big"), std::string(11, 'x'), 0600).ok());
   EXPECT_EQ(ReadFile(Path("big"), 10).status().code(),
             absl::StatusCode::kResourceExhausted);
+}
+
+TEST_F(FileTest, ReadsAPipeThatIsWrittenToAndRefusesOneThatIsNot) {
+  ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
+  EXPECT_EQ(ReadFile(Path("pipe"), 10).status().code(),
+            absl::StatusCode::kFailedPrecondition);
+  // Held open, the writer cannot come too late.
+  const int keeps = ::open(Path("pipe").c_str(), O_RDWR | O_CLOEXEC);
+  std::thread writer([&] {
+    EXPECT_EQ(::write(keeps, "text", 4), 4);
+    ::close(keeps);
+  });
+  EXPECT_EQ(ReadFile(Path("pipe"), 10).value(), "text");
+  writer.join();
 }
 
 }  // namespace

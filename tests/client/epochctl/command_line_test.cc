@@ -47,7 +47,8 @@ TEST_F(CommandLineTest, ExplainsWhatMakesNoSense) {
       {{"ps", "-o", "xml"}, "xml"},
       {{"ps", "--state", "happy"}, "happy"},
       {{"completion", "tcsh"}, "tcsh"},
-      {{"logs", "a", "--rank", "x"}, "x"},
+      {{"logs", "a", "--rank", "x"}, "whole number up to 2147483647, got 'x'"},
+      {{"ps", "--limit", "99999999999999"}, "up to 2147483647"},
       {{"ps", "-l", "team"}, "--selector: expected KEY=VALUE, got 'team'"},
       {{"job", "wait", "a", "--timeout", "soon"}, "expected a duration"},
   };

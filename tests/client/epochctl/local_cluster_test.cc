@@ -17,6 +17,7 @@
 namespace epochd::epochctl {
 namespace {
 
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 
 constexpr const char* kCoordinator = R"(#!/bin/sh
@@ -88,12 +89,15 @@ TEST_F(LocalClusterTest, StartsBothAndEndsTheWorkerFirst) {
 
 TEST_F(LocalClusterTest, SaysWhyTheCoordinatorEnded) {
   folder_.Write("epochd",
-                "#!/bin/sh\necho 'state-dir: is locked' >&2\nexit 4\n", true);
+                "#!/bin/sh\necho '[info] begins' >&2\n"
+                "echo 'state-dir: is locked' >&2\nexit 4\n",
+                true);
   const auto cluster = LocalCluster::Start(Options());
   EXPECT_THAT(std::string(cluster.status().message()),
               HasSubstr("epochd ended (exit code 4)"));
   EXPECT_THAT(std::string(cluster.status().message()),
-              HasSubstr("state-dir: is locked"));
+              EndsWith("epochd.log': state-dir: is locked"))
+      << "the last line alone";
 }
 
 TEST_F(LocalClusterTest, NamesTheProgramThatIsMissing) {

@@ -120,6 +120,13 @@ TEST(Overrides, BuildWhatIsMissingOnTheWay) {
                             "resources": {"replicas": 2}})"));
 }
 
+TEST(Overrides, BeginAListThatIsMissing) {
+  const Json after = After("callbacks.0={type: EMA}");
+  EXPECT_EQ(after["experiment"]["callbacks"].dump(), R"([{"type":"EMA"}])");
+  EXPECT_EQ(After("callbacks.0.type=EMA")["experiment"]["callbacks"].dump(),
+            R"([{"type":"EMA"}])");
+}
+
 TEST(Overrides, TheLaterOneWins) {
   Document document = ReadDocument(kFile);
   for (const char* text : {"seed=2", "seed=null", "seed=3", "hooks.2={type: A}",
