@@ -72,7 +72,8 @@ std::string FindCheckpoint(const std::string& field, const std::string& named,
     if (found.empty()) Refuse(field, named, "holds no checkpoint");
     return found.back().path;
   }
-  const std::string prefix = "job/";
+  // As a job is called elsewhere: jobs/<id>.
+  const std::string prefix = named.starts_with("jobs/") ? "jobs/" : "job/";
   if (!named.starts_with(prefix)) Refuse(field, named, "does not exist");
   const size_t slash = named.rfind('/');
   const std::string which = named.substr(slash + 1);

@@ -34,6 +34,7 @@ TEST(LoadFromTest, FindsTheBestAndTheLastOverAllAttempts) {
   Save(storage / "j1/attempt-2/checkpoints/c", 30, 0.8, 0.9);
   EXPECT_EQ(Loaded("job/j1/last", storage.path()), 30);
   EXPECT_EQ(Loaded("job/j1/best", storage.path()), 20);
+  EXPECT_EQ(Loaded("jobs/j1/best", storage.path()), 20) << "as people see it";
   EXPECT_EQ(Loaded(storage / "j1/attempt-1/checkpoints/a", ""), 10);
 }
 
