@@ -11,12 +11,12 @@ namespace epochd::hooks {
 void GradientClip::Clip(engine::RunnerContext& context, engine::Update& update,
                         const char* metric) const {
   if (options_.max_value) {
+    context.AddMetric(metric, update.Norm(options_.norm_type));
     update.ClipValue(*options_.max_value);
     return;
   }
-  const at::Tensor norm =
-      update.ClipNorm(*options_.max_norm, options_.norm_type);
-  if (norm.defined()) context.AddMetric(metric, norm);
+  context.AddMetric(metric,
+                    update.ClipNorm(*options_.max_norm, options_.norm_type));
 }
 
 void GradientClip::AttachToTraining(engine::TrainingRunner& runner) {

@@ -4,11 +4,12 @@
 // exceeds max_norm, as torch's clip_grad_norm_ does (any p-norm, infinity
 // too), or limits each element to [-value, value]. Gradients have their true
 // size by then, also with fp16. In GAN training each side is clipped after its
-// own backward pass; `target` picks a side: all, D or G.
+// own backward pass; `target` picks a side: all, D or G. LBFGS has the
+// gradients of each of its evaluations clipped.
 //
 // The norm before clipping is a metric: grad_norm, in GAN training grad_norm_d
 // and grad_norm_g. What is not finite stays so, and the optimizer's step is
-// then refused (loop/update.h).
+// then refused where that is looked for (Update::NonFinite).
 #pragma once
 
 #include <optional>

@@ -239,6 +239,7 @@ Optimizer::Closure TrainingRunner::Evaluation(EpochRun& run,
                    flooding_level_);
     }
     run.sync.Backward(loss, /*sync=*/true);
+    update_.ClipAgain();
     return loss.detach();
   };
 }

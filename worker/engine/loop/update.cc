@@ -147,6 +147,7 @@ at::Tensor Update::Norm(double norm_type) {
 }
 
 at::Tensor Update::ClipNorm(double max_norm, double norm_type) {
+  clips_.push_back({max_norm, norm_type});
   const at::Tensor norm = Norm(norm_type);
   const c10::NoGradGuard no_grad;
   const std::vector<at::Tensor> gradients = Gradients();
@@ -156,12 +157,23 @@ at::Tensor Update::ClipNorm(double max_norm, double norm_type) {
 }
 
 void Update::ClipValue(double limit) {
+  clips_.push_back({limit, std::nullopt});
   Unscale();
   const c10::NoGradGuard no_grad;
   const std::vector<at::Tensor> gradients = Gradients();
   if (gradients.empty()) return;
   at::_foreach_clamp_min_(gradients, -limit);
   at::_foreach_clamp_max_(gradients, limit);
+}
+
+void Update::ClipAgain() {
+  for (const Clip& clip : std::exchange(clips_, {})) {
+    if (clip.norm_type) {
+      ClipNorm(clip.limit, *clip.norm_type);
+    } else {
+      ClipValue(clip.limit);
+    }
+  }
 }
 
 std::string Update::FindNonFinite() {
@@ -216,6 +228,7 @@ void Update::Forget() {
   optimizer_->ZeroGrad();
   is_unscaled_ = found_non_finite_ = false;
   num_waiting_ = 0;
+  clips_.clear();
   num_items_ = 0;
   expected_items_.reset();
   losses_.clear();

@@ -105,6 +105,9 @@ class Update {
   at::Tensor ClipNorm(double max_norm, double norm_type = 2.0);
   // Cuts each element off at +-limit.
   void ClipValue(double limit);
+  // Clips gradients that were computed anew within a step as this step's were
+  // clipped.
+  void ClipAgain();
   // Norm of all gradients.
   at::Tensor Norm(double norm_type = 2.0);
   // A parameter whose gradient, at its true size, is not finite; empty: there
@@ -144,6 +147,10 @@ class Update {
   void LoadState(const nlohmann::ordered_json& state);
 
  private:
+  struct Clip {
+    double limit;
+    std::optional<double> norm_type;  // nothing: of elements
+  };
   std::vector<at::Tensor> Gradients() const;
   bool MustLook() const;
   void EndStep(bool found_non_finite);
@@ -162,6 +169,7 @@ class Update {
   bool found_non_finite_ = false;
   bool must_look_ = false;
   int64_t num_waiting_ = 0;
+  std::vector<Clip> clips_;         // of this step
   double num_items_ = 0;            // of this rank, in batches that wait
   at::Tensor expected_items_;       // undefined: losses are not divided
   std::vector<at::Tensor> losses_;  // of batches that wait, without graphs
