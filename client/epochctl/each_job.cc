@@ -7,9 +7,10 @@
 namespace epochd::epochctl {
 
 std::vector<Option> EachJobOptions(EachJobFlags& flags) {
-  return {{"jobs", &flags.jobs, "Ids of jobs", {}, true},
-          {"--request-id", &flags.request_id,
-           "UUID, for one job; the same again gives the same answer"}};
+  return {
+      {"jobs", &flags.jobs, "Ids of jobs", {}, true},
+      {"--request-id", &flags.request_id,
+       "Such as a UUID, for one job; the same again gives the same answer"}};
 }
 
 int EachJob(const Context& context, const EachJobFlags& flags,

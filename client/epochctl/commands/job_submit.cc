@@ -57,7 +57,7 @@ Command JobSubmitCommand() {
   std::vector<Option> options = JobOptions(flags->job);
   options.push_back({"-w,--watch", &flags->watch, "Follow the job to its end"});
   options.push_back({"--request-id", &flags->request_id,
-                     "UUID; the same again gives the same job"});
+                     "Such as a UUID; the same again gives the same job"});
   options.push_back({"--dry-run",
                      &flags->dry_run,
                      "Check it at the coordinator alone",
