@@ -2,6 +2,8 @@
 #include "server/job/job.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
+#include <string>
 #include <utility>
 
 #include "fmt/format.h"
@@ -17,6 +19,17 @@ absl::Status Refuse(const Job& job, std::string_view problem) {
 absl::Status Invalid(const Job& job, std::string_view problem) {
   return absl::InvalidArgumentError(
       fmt::format("{}: {}", job.id.ResourceName(), problem));
+}
+
+// The score that the experiment names to choose the best by; empty: it leaves
+// that to the trainer.
+std::string Monitored(const JobSpec& spec) {
+  const auto experiment = nlohmann::json::parse(spec.experiment_json, nullptr,
+                                                /*allow_exceptions=*/false);
+  const nlohmann::json::json_pointer where("/monitor/metric");
+  if (!experiment.is_object() || !experiment.contains(where)) return "";
+  const nlohmann::json& metric = experiment.at(where);
+  return metric.is_string() ? metric.get<std::string>() : "";
 }
 
 // Checks one event against the job as it is; Fold then cannot fail.
@@ -219,6 +232,7 @@ class Fold {
   void operator()(const CheckpointSaved& body) const {
     Forget(body.checkpoint.path);
     job_.checkpoints.push_back(body.checkpoint);
+    if (body.checkpoint.best) NoteBest(body.checkpoint);
   }
 
   void operator()(const CheckpointRemoved& body) const {
@@ -236,6 +250,18 @@ class Fold {
   void operator()(const Notice&) const {}
 
  private:
+  // The best so far; the end of the training tells it again.
+  void NoteBest(const Checkpoint& checkpoint) const {
+    for (const std::string& name :
+         {Monitored(*job_.spec), std::string("val/loss"),
+          std::string("train/loss")}) {
+      const auto score = checkpoint.metrics.find(name);
+      if (score == checkpoint.metrics.end()) continue;
+      job_.best = BestMetric{name, score->second, checkpoint.epoch};
+      return;
+    }
+  }
+
   void Forget(const std::string& path) const {
     std::erase_if(job_.checkpoints, [&](const Checkpoint& checkpoint) {
       return checkpoint.path == path;

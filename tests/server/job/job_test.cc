@@ -204,6 +204,34 @@ TEST(ApplyTest, FoldsCheckpoints) {
             Code::kInvalidArgument);
 }
 
+TEST(ApplyTest, TheBestCheckpointTellsTheBestSoFar) {
+  struct Case {
+    const char* experiment;
+    BestMetric best;
+  };
+  for (const Case& c : {
+           Case{R"({"monitor": {"metric": "val/f1"}})", {"val/f1", 0.75, 3}},
+           Case{R"({"monitor": {"mode": "min"}})", {"val/loss", 0.25, 3}},
+           Case{R"({"monitor": "val/f1"})", {"val/loss", 0.25, 3}},
+           Case{"", {"val/loss", 0.25, 3}},
+       }) {
+    auto spec = std::make_shared<JobSpec>(*MakeSpec());
+    spec->experiment_json = c.experiment;
+    Job job = Running(spec);
+    Checkpoint checkpoint = MakeCheckpoint("/a");
+    checkpoint.epoch = 3;
+    checkpoint.best = true;
+    checkpoint.metrics = {{"val/f1", 0.75}, {"val/loss", 0.25}};
+    ASSERT_TRUE(Add(job, 1, CheckpointSaved{checkpoint}).ok());
+    EXPECT_EQ(job.best, c.best) << c.experiment;
+    checkpoint.path = "/b";
+    checkpoint.best = false;
+    checkpoint.epoch = 4;
+    ASSERT_TRUE(Add(job, 1, CheckpointSaved{checkpoint}).ok());
+    EXPECT_EQ(job.best, c.best) << "it was not better";
+  }
+}
+
 TEST(ApplyTest, TheEndOfTrainingLeavesItsBestAndItsOutputs) {
   Job job = Running();
   TrainingEnded ended;
