@@ -21,7 +21,7 @@ absl::StatusOr<std::unique_ptr<client::Client>> Context::Connect() const {
 
 int Context::Fail(const absl::Status& status) const {
   err << err_style.Paint("error:", terminal::Color::kRed) << " "
-      << Safe(std::string(status.message())) << "\n";
+      << OneLine(std::string(status.message())) << "\n";
   const auto violations = wire::Violations(status);
   for (const wire::FieldViolation& violation : violations) {
     // A single one is the message.

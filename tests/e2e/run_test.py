@@ -106,6 +106,19 @@ class RunTest(unittest.TestCase):
         self.assertEqual(self.run_job(file).returncode, 100)
         self.assert_nothing_left()
 
+    def test_what_can_never_run_here_ends_with_the_reason(self):
+        file = self.home / 'big.yaml'
+        file.write_text('name: big\ncommand: ["true"]\n')
+        result = self.run_job(file, '--set', 'resources.memory=900GiB')
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn('with 900 GiB of memory each, the present workers could '
+                      'hold 0', result.stderr)
+        result = self.run_job(file, '--plugins', 'nope.so')
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn('epochd-worker ended', result.stderr)
+        self.assertIn('nope.so', result.stderr)
+        self.assert_nothing_left()
+
     def assert_saved_where_it_stopped(self, attempt):
         """Its only checkpoint is whole, and not older than what it told."""
         last = attempt / 'checkpoints' / 'last'
