@@ -9,12 +9,14 @@ namespace epochd::hooks {
 
 void StepRatio::AttachToGan(engine::GanTrainingRunner& runner) {
   runner.on_pre_step.Bind([ratio = ratio_](engine::GanContext& context) {
+    if (context.is_last) return;
     if (context.d_steps == 0 && context.g_steps == 0) return;
     const double current =
         static_cast<double>(context.g_steps) /
         static_cast<double>(std::max<int64_t>(context.d_steps, 1));
-    context.run_d = current >= ratio;
-    context.run_g = current <= ratio;
+    // What other hooks let rest stays at rest.
+    context.run_d &= current >= ratio;
+    context.run_g &= current <= ratio;
   });
 }
 

@@ -2,6 +2,7 @@
 //
 // StepRatio: keeps the generator's steps at `ratio` times the discriminator's
 // within each epoch. 1: both every batch; 2: DG G DG G ...; 0.5: DG D DG D ...
+// The last batch of an epoch trains both.
 // Steps of a warm-up do not count, and a warm-up wins whichever of the two
 // hooks comes first.
 #pragma once

@@ -112,7 +112,10 @@ struct GanContext : RunnerContext {
   Optimizer* discriminator_optimizer = nullptr;
   Update* generator_update = nullptr;
   Update* discriminator_update = nullptr;
-  // What this batch trains; set to true before on_pre_step.
+  // This batch is the epoch's last.
+  bool is_last = false;
+  // What this batch trains; set to true before on_pre_step, where hooks may
+  // let a side rest.
   bool run_d = true;
   bool run_g = true;
   // Set by a warm-up: the generator rests whatever other hooks say, and the

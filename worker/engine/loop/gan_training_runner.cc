@@ -4,6 +4,9 @@
 #include <ATen/ATen.h>
 #include <c10/core/GradMode.h>
 
+#include <algorithm>
+#include <cstddef>
+
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/batch_feed.h"
@@ -38,15 +41,33 @@ at::Tensor Discriminate(const GanContext& context, const at::Tensor& images) {
                    [&] { return context.gan->Discriminate(images); });
 }
 
-// The loss that was just stepped by and what hooks added to it.
-void AddTerms(const char* name, const NamedLosses& extras, GanContext& context,
-              Meter& meter) {
-  const size_t before = context.losses.size();
+// Lists what the loss consists of among the losses of the batch.
+at::Tensor ComputeListed(const Criterion& criterion, GanContext& context) {
+  NamedLosses parts;
+  at::Tensor loss = criterion.Compute(*context.entry, &parts);
+  for (auto& [name, value] : parts) {
+    if (FindLoss(context.losses, name) != nullptr) {
+      throw Error(ErrorKind::kBadSpec,
+                  "loss \"" + name +
+                      "\": both sides of the GAN, or one and the pixel loss, "
+                      "have one of this name; other names are needed");
+    }
+    context.losses.emplace_back(std::move(name), std::move(value));
+  }
+  return loss;
+}
+
+// The loss that was just stepped by, what it consists of, which is listed from
+// `first` on, and what hooks added to it.
+void AddTerms(const char* name, size_t first, const NamedLosses& extras,
+              GanContext& context, Meter& meter) {
+  NamedLosses& losses = context.losses;
   NameExtraLosses(context, {{name, context.loss}});
+  std::rotate(losses.begin() + static_cast<ptrdiff_t>(first), losses.end() - 1,
+              losses.end());
   NameExtraLosses(context, extras);
-  for (size_t i = before; i < context.losses.size(); ++i) {
-    meter.Add(context.losses[i].first, context.losses[i].second,
-              context.samples);
+  for (size_t i = first; i < losses.size(); ++i) {
+    meter.Add(losses[i].first, losses[i].second, context.samples);
   }
 }
 
@@ -79,6 +100,8 @@ void GanTrainingRunner::LoadState(const nlohmann::ordered_json& state) {
 bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   CheckModel(run.model);
   Position& position = run.position;
+  d_criterion_.SetEpoch(position.epoch);
+  g_criterion_.SetEpoch(position.epoch);
   if (position.batch == 0) d_steps_ = g_steps_ = 0;
   BatchFeed feed(run.source, position.batch, run.data_wait);
   GanContext context;
@@ -103,6 +126,7 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
   while (feed.Next(batch)) {
     run.Receive(batch, position.batch);
     context.batch = position.batch;
+    context.is_last = feed.is_last();
     context.entry = &batch;
     context.samples = batch.Size();
     context.d_steps = d_steps_;
@@ -123,9 +147,6 @@ bool GanTrainingRunner::RunEpoch(EpochRun& run) {
       Postprocess(postprocessors_, batch);
     }
     on_pre_step.Fire(context);
-    if (feed.is_last()) {
-      context.run_d = context.run_g = true;
-    }
     if (context.warming_up) {
       context.run_d = true;
       context.run_g = false;
@@ -167,6 +188,7 @@ void GanTrainingRunner::Step(Update& update, HookPoint<GanContext>& before,
 
 void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
   Batch& batch = *context.entry;
+  const size_t first = context.losses.size();
   // Hooks and earlier steps may have left something behind.
   discriminator_.Forget();
   on_pre_d_forward.Fire(context);
@@ -174,7 +196,7 @@ void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
     AutocastGuard autocast(precision_, run.device.type());
     batch.Set("score_real", Discriminate(context, batch.At("real")));
     batch.Set("score_fake", Discriminate(context, batch.At("fake").detach()));
-    context.loss = d_criterion_.Compute(batch, nullptr);
+    context.loss = ComputeListed(d_criterion_, context);
   }
   on_post_d_forward.Fire(context);
   discriminator_.Backward(run.sync,
@@ -182,11 +204,12 @@ void GanTrainingRunner::TrainDiscriminator(EpochRun& run, GanContext& context) {
   on_post_d_backward.Fire(context);
   Step(discriminator_, on_before_d_step, on_after_d_step, context);
   if (!context.warming_up) ++d_steps_;
-  AddTerms("d_loss", context.d_extra_losses, context, run.meter);
+  AddTerms("d_loss", first, context.d_extra_losses, context, run.meter);
 }
 
 void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
   Batch& batch = *context.entry;
+  const size_t first = context.losses.size();
   on_pre_g_forward.Fire(context);
   const FrozenGuard frozen(context.gan->discriminator().Parameters());
   {
@@ -196,11 +219,10 @@ void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
       batch.Set("score_real", Discriminate(context, batch.At("real")));
     }
     batch.Set("score_fake", Discriminate(context, batch.At("fake")));
-    context.loss = g_criterion_.Compute(batch, nullptr);
+    context.loss = ComputeListed(g_criterion_, context);
     if (!run.criterion.empty()) {
-      const at::Tensor pixel = run.criterion.Compute(batch, nullptr);
+      const at::Tensor pixel = ComputeListed(run.criterion, context);
       context.losses.emplace_back("pixel_loss", WithoutGraph(pixel));
-      run.meter.Add("pixel_loss", WithoutGraph(pixel), context.samples);
       context.loss = TotalLoss(context.loss, {{"pixel", pixel}});
     }
   }
@@ -210,7 +232,7 @@ void GanTrainingRunner::TrainGenerator(EpochRun& run, GanContext& context) {
   on_post_g_backward.Fire(context);
   Step(generator_, on_before_g_step, on_after_g_step, context);
   ++g_steps_;
-  AddTerms("g_loss", context.g_extra_losses, context, run.meter);
+  AddTerms("g_loss", first, context.g_extra_losses, context, run.meter);
 }
 
 }  // namespace epochd::engine

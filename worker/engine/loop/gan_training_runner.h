@@ -6,7 +6,6 @@
 //   fakes are generated (once; not again after the discriminator's step), and
 //   postprocessors applied to the batch with them
 //   on_pre_step                       hooks set run_d and run_g
-//   last batch of the epoch: both run, unless a warm-up holds the generator
 //   run_d: on_pre_d_forward   scores of real and detached fake images
 //          on_post_d_forward  d_extra_losses    -> backward
 //          on_post_d_backward, on_before_d_step
@@ -96,8 +95,8 @@ class GanTrainingRunner : public EpochRunner {
   const Postprocessors postprocessors_;
   Update generator_;
   Update discriminator_;
-  const Criterion d_criterion_;
-  const Criterion g_criterion_;
+  Criterion d_criterion_;
+  Criterion g_criterion_;
   // Steps of the running epoch; see GanContext.
   int64_t d_steps_ = 0;
   int64_t g_steps_ = 0;

@@ -9,6 +9,7 @@
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
+#include "worker/engine/hook/priority.h"
 
 namespace epochd::engine {
 namespace {
@@ -100,6 +101,92 @@ TEST(GanTrainingRunnerTest, TrainsByEachPairOfLosses) {
     EXPECT_TRUE(std::isfinite(d_loss));
     EXPECT_NE(d_loss, 0);
     EXPECT_FALSE(run.Weights().equal(before));
+  }
+}
+
+Json Loss(const std::string& type, const std::string& name) {
+  return {{"type", type}, {"name", name}};
+}
+
+// Of each epoch.
+std::vector<Scores> ScoresOf(const Json& json) {
+  TestRun run(json);
+  std::vector<Scores> all;
+  run.trainer().on_epoch_finished.Bind(
+      [&](TrainerContext& context) { all.push_back(context.scores); });
+  run.trainer().Start();
+  run.trainer().Run();
+  return all;
+}
+
+TEST(GanTrainingRunnerTest, MeasuresTheLossesOfWhichThoseOfSidesConsist) {
+  Json json = GanExperiment(1);
+  json["data"]["train"]["image"] = true;
+  json["loss"] = {{{"type", "L1"}, {"output", "fake"}, {"target", "real"}},
+                  {{"type", "MSE"}, {"output", "fake"}, {"target", "real"}}};
+  json["runner"]["d_loss"] = {Loss("LsGanDiscriminatorLoss", "d_a"),
+                              Loss("HingeGanDiscriminatorLoss", "d_b")};
+  json["runner"]["g_loss"] = {Loss("LsGanGeneratorLoss", "g_a"),
+                              Loss("HingeGanGeneratorLoss", "g_b")};
+  const Scores scores = ScoresOf(json).back();
+  const auto score = [&](const char* name) {
+    const double* const value = FindScore(scores, name);
+    EXPECT_NE(value, nullptr) << name;
+    return value == nullptr ? 0 : *value;
+  };
+  EXPECT_NEAR(score("train/d_loss"), score("train/d_a") + score("train/d_b"),
+              1e-4);
+  EXPECT_NEAR(score("train/pixel_loss"), score("train/l1") + score("train/mse"),
+              1e-4);
+  EXPECT_NEAR(
+      score("train/g_loss"),
+      score("train/g_a") + score("train/g_b") + score("train/pixel_loss"),
+      1e-4);
+}
+
+TEST(GanTrainingRunnerTest, RefusesOneNameForLossesOfBothSides) {
+  Json json = GanExperiment(1);
+  json["runner"]["d_loss"] = {Loss("LsGanDiscriminatorLoss", "a"),
+                              Loss("HingeGanDiscriminatorLoss", "b")};
+  json["runner"]["g_loss"] = {Loss("LsGanGeneratorLoss", "a"),
+                              Loss("HingeGanGeneratorLoss", "c")};
+  EXPECT_THROW(ScoresOf(json), Error);
+}
+
+TEST(GanTrainingRunnerTest, LossesOfBothSidesChangeWithEpochs) {
+  Json json = GanExperiment(2);
+  const auto schedule = [](const std::string& side, const std::string& name) {
+    return Json{{"type", "LossSchedule"},
+                {"schedule",
+                 {{"0", Loss("LsGan" + side, name + "_a")},
+                  {"1",
+                   {Loss("LsGan" + side, name + "_a"),
+                    Loss("HingeGan" + side, name + "_b")}}}}};
+  };
+  json["runner"]["d_loss"] = schedule("DiscriminatorLoss", "d");
+  json["runner"]["g_loss"] = schedule("GeneratorLoss", "g");
+  const std::vector<Scores> scores = ScoresOf(json);
+  ASSERT_EQ(scores.size(), 2u);
+  for (const char* name : {"train/d_b", "train/g_b"}) {
+    EXPECT_EQ(FindScore(scores[0], name), nullptr) << name;
+    EXPECT_NE(FindScore(scores[1], name), nullptr) << name;
+  }
+}
+
+TEST(GanTrainingRunnerTest, AHookMayLetASideRestAlsoOnTheLastBatch) {
+  for (const int priority : {kHighestPriority, kLowestPriority}) {
+    Json json = GanExperiment(1);
+    json["hooks"] = Json::array({Ratio(1.0)});
+    TestRun run(json);
+    RunnerOf(run).on_pre_step.Bind(
+        [](GanContext& context) { context.run_g = false; }, priority);
+    int batches = 0;
+    RunnerOf(run).on_post_g_backward.Bind(
+        [](GanContext& context) { FAIL() << "batch " << context.batch; });
+    RunnerOf(run).on_post_step.Bind([&](GanContext&) { ++batches; });
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_EQ(batches, 3);
   }
 }
 
