@@ -244,7 +244,11 @@ TEST(NanGuardTest, HasStepsLeftOutThatTheRunnerWouldDo) {
     Poison(run, 4, 5, false);
     if (guarded) run.trainer().AddHook(std::make_shared<NanGuard>(2));
     run.trainer().Start();
-    run.trainer().Run();
+    if (guarded) {
+      run.trainer().Run();
+    } else {
+      EXPECT_THROW(run.trainer().Run(), engine::Error);
+    }
     EXPECT_EQ(run.Weights().isfinite().all().item<bool>(), guarded);
     EXPECT_EQ(run.trainer().position().step, guarded ? 11 : 12);
   }

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/core/scalar.h"
 #include "worker/engine/loop/score_board.h"
 
 namespace epochd::engine {
@@ -211,6 +212,7 @@ Trainer::Outcome Trainer::RunLoop() {
   CheckLoss();
   context_.ending = true;
   on_training_ended.Fire(context_);
+  CheckWeights();
   environment_.communicator->Barrier();
   return Outcome::kCompleted;
 }
@@ -223,6 +225,19 @@ void Trainer::CheckLoss() const {
                 std::string(name) +
                     ": not a finite number at the end of the "
                     "training; what it made is of no use");
+  }
+}
+
+void Trainer::CheckWeights() const {
+  for (const auto& [ignored, optimizer] :
+       parts_.training_runner->Optimizers()) {
+    for (const NamedTensor& each : optimizer->parameters()) {
+      if (IsFinite(each.tensor)) continue;
+      throw Error(ErrorKind::kTraining,
+                  "the weights \"" + each.name +
+                      "\" are not finite at the end of the training; what it "
+                      "made is of no use");
+    }
   }
 }
 

@@ -255,6 +255,8 @@ class Trainer : public StepControl {
   // Throws when the last epoch's loss is not finite: such a run did not
   // succeed.
   void CheckLoss() const;
+  // The same for weights, as hooks left them in the end. Waits for the device.
+  void CheckWeights() const;
   // True: to the end of the epoch, or as far as a limit lets it.
   bool Train();
   // Adds the scores to the context's. False: it left early.

@@ -404,6 +404,24 @@ TEST(UpdateTest, DoesNotSucceedWithALossThatIsNotANumber) {
   EXPECT_DOUBLE_EQ(mixed.Weight(), 2.0);
 }
 
+TEST(UpdateTest, DoesNotSucceedWithWeightsThatAreNotNumbers) {
+  TinyRun run(List(Ones(2)));
+  run.runner().on_after_optimizer_step.Bind([&](RunnerContext& context) {
+    if (context.batch == 1) run.model->w.detach().fill_(NAN);
+  });
+  EXPECT_NE(
+      ErrorOf([&] { run.Run(); }).find("the weights \"w\" are not finite"),
+      std::string::npos);
+  // What counts is what hooks leave.
+  TinyRun mended(List(Ones(2)));
+  mended.runner().on_after_optimizer_step.Bind([&](RunnerContext& context) {
+    if (context.batch == 1) mended.model->w.detach().fill_(NAN);
+  });
+  mended.trainer->on_training_ended.Bind(
+      [&](TrainerContext&) { mended.model->w.detach().fill_(1); });
+  EXPECT_EQ(mended.Run(), Trainer::Outcome::kCompleted);
+}
+
 TEST(UpdateTest, RestoresScaleAndCounts) {
   ByHand run(1, Scaled());
   run.Backward({kInf});
