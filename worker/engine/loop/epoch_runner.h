@@ -41,6 +41,9 @@ class EpochRunner {
   virtual bool needs_criterion() const = 0;
   // No gradients wait for a step; a snapshot would lose them.
   virtual bool can_save() const { return true; }
+  // Steps left out since the job began as their gradients were not finite;
+  // without those that fp16 looks for its scale by.
+  virtual int64_t num_skipped_steps() const { return 0; }
   // What must be remembered inside an epoch; null: nothing.
   virtual nlohmann::ordered_json State() const { return nullptr; }
   virtual void LoadState(const nlohmann::ordered_json&) {}

@@ -78,6 +78,9 @@ class GanTrainingRunner : public EpochRunner {
   }
   void CheckModel(Model& model) const override;
   bool needs_criterion() const override { return false; }
+  int64_t num_skipped_steps() const override {
+    return generator_.faults().total + discriminator_.faults().total;
+  }
   nlohmann::ordered_json State() const override;
   void LoadState(const nlohmann::ordered_json& state) override;
 

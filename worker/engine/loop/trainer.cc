@@ -407,6 +407,7 @@ bool Trainer::CloseEpoch(bool is_whole) {
   context_.scores =
       ReduceMeter(*environment_.communicator, train_meter_, "train/");
   TellSkipped("train", *parts_.train);
+  TellSkippedSteps();
   if (validates && !Validate("val")) return false;
   for (const auto& [name, value] : just_measured) {
     if (FindScore(context_.scores, name) != nullptr) continue;

@@ -285,12 +285,20 @@ class Trainer : public StepControl {
   // Tells of samples of `part` that were left out, and adds their number over
   // all ranks to the scores; `before`: of earlier attempts.
   void TellSkipped(const std::string& part, const BatchSource& source);
+  // The same of steps whose gradients were not finite.
+  void TellSkippedSteps();
   // Makes one rank's predictions those of all.
   void JoinPredictions(PredictionRunner::Result& own) const;
   // Keeps a problem for Restore() to throw, or tells it when not strict.
   void DoesNotFit(const std::string& problem);
   // False: one of them starts anew.
   bool RestoreOptimizers(const Snapshot& snapshot);
+  // Tells which settings of the experiment the checkpoint's stand in for.
+  void TellOverridden(const std::string& optimizer,
+                      const std::vector<Optimizer::Group>& own,
+                      const std::vector<Optimizer::Group>& restored);
+  // Tells when a run goes on from its very end.
+  void TellNothingLeft();
   void RestoreHooks(const Snapshot& snapshot);
   // Position, meters, generators and, with `keeps_groups`, how gradients are
   // grouped.
@@ -323,6 +331,8 @@ class Trainer : public StepControl {
   bool asks_at_steps_ = false;
   bool is_time_over_ = false;
   bool told_empty_ = false;  // that there is nothing to validate by
+  bool was_empty_ = false;   // the last validation
+  int64_t told_skipped_steps_ = 0;
   bool is_stopping_ = false;
   std::string resumed_from_;
   std::vector<std::string> differences_;  // of the snapshot being restored

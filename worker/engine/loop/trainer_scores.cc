@@ -3,6 +3,7 @@
 // Trainer's measuring: validations, what they say of the run, predictions.
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <chrono>
 #include <utility>
 
@@ -45,6 +46,31 @@ void Trainer::TellSkipped(const std::string& part, const BatchSource& source) {
   environment_.communicator->AllReduceSum(samples);
   context_.scores.emplace_back(part + "/skipped_samples",
                                samples.item<double>());
+}
+
+void Trainer::TellSkippedSteps() {
+  // With fp16 ranks may differ in what they call a fault.
+  int64_t steps = 0;
+  for (const std::string& own : environment_.communicator->Gather(
+           std::to_string(parts_.training_runner->num_skipped_steps()))) {
+    steps = std::max<int64_t>(steps, std::stoll(own));
+  }
+  if (steps == 0) return;
+  context_.scores.emplace_back("train/skipped_steps",
+                               static_cast<double>(steps));
+  // Again when they have doubled. A NanGuard tells each by itself.
+  if (!is_main_rank() || steps < 2 * told_skipped_steps_ ||
+      HasHook("NanGuard")) {
+    return;
+  }
+  told_skipped_steps_ = steps;
+  events().Notice(
+      "warning",
+      "gradients were not finite in " + std::to_string(steps) +
+          (steps == 1 ? " step" : " steps") + " by epoch " +
+          std::to_string(position_.epoch + 1) +
+          ", which were left out (train/skipped_steps); their batches taught "
+          "nothing: look for NaN in the data, or at the learning rate");
 }
 
 bool Trainer::IsValidationDue() const {

@@ -300,17 +300,49 @@ void Trainer::DoesNotFit(const std::string& problem) {
   }
 }
 
+void Trainer::TellOverridden(const std::string& optimizer,
+                             const std::vector<Optimizer::Group>& own,
+                             const std::vector<Optimizer::Group>& restored) {
+  if (!is_main_rank()) return;
+  std::string all;
+  const auto add = [&all](const std::string& what, double given, double saved) {
+    if (given == saved) return;
+    all += (all.empty() ? "" : ", ") + what + " " + c10::str(saved) +
+           " instead of " + c10::str(given);
+  };
+  for (size_t i = 0; i < std::min(own.size(), restored.size()); ++i) {
+    const std::string of =
+        own.size() == 1 ? "" : " of group \"" + own[i].name + "\"";
+    add("lr" + of, own[i].initial_lr, restored[i].initial_lr);
+    add("momentum" + of, own[i].initial_momentum, restored[i].initial_momentum);
+    add("weight_decay" + of, own[i].weight_decay, restored[i].weight_decay);
+  }
+  if (all.empty()) return;
+  events().Notice("warning",
+                  optimizer +
+                      ": goes on with the checkpoint's settings: " + all +
+                      "; a run that takes weights alone "
+                      "(load_from) begins with its own");
+}
+
 bool Trainer::RestoreOptimizers(const Snapshot& snapshot) {
   const Json saved = snapshot.json.value("optimizers", Json::object());
   std::vector<std::string> fresh;
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
     try {
       std::string problem = "no such optimizer";
+      const std::vector<Optimizer::Group> own = optimizer->groups();
       if (saved.contains(name)) {
         problem = RestoreOptimizer(*optimizer, saved.at(name),
                                    Below(snapshot.state, name + "."));
       }
-      if (problem.empty()) continue;
+      if (problem.empty()) {
+        // Of one that stands for several the first one's were compared.
+        if (!optimizer->type().empty()) {
+          TellOverridden(name, own, optimizer->groups());
+        }
+        continue;
+      }
       fresh.push_back(name);
       if (!is_main_rank()) continue;
       events().Notice(
@@ -429,6 +461,24 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   PrepareSync(nullptr);
 }
 
+void Trainer::TellNothingLeft() {
+  if (!is_main_rank()) return;
+  std::string why;
+  if (is_finished_) {
+    why = "that run had come to its end";
+    if (!stop_reason_.empty()) why += " (" + stop_reason_ + ")";
+  } else if (IsAtLimit() || (parts_.plan.max_epochs &&
+                             position_.epoch >= *parts_.plan.max_epochs)) {
+    why = "the checkpoint is of epoch " + std::to_string(position_.epoch) +
+          ", step " + std::to_string(position_.step) +
+          ", and the trainer's limits count from the start of the run: higher "
+          "ones are needed to go on";
+  } else {
+    return;
+  }
+  events().Notice("warning", "nothing is left to train: " + why);
+}
+
 void Trainer::GoOnFrom(const Snapshot& read) {
   Snapshot snapshot = read;  // handles: hooks may put others in their place
   SnapshotContext context{.trainer = this, .snapshot = &snapshot};
@@ -467,8 +517,12 @@ void Trainer::GoOnFrom(const Snapshot& read) {
     }
     if (json.contains("messages")) messages_.LoadState(json.at("messages"));
     RestorePosition(snapshot, keeps_groups);
-    parts_.monitor.best = ToNumber(json.at("best").at("value"));
-    parts_.monitor.best_epoch = json.at("best").value("epoch", int64_t{-1});
+    const Json& best = json.at("best");
+    // Another score begins anew.
+    if (best.value("metric", "") == parts_.monitor.metric) {
+      parts_.monitor.best = ToNumber(best.at("value"));
+      parts_.monitor.best_epoch = best.value("epoch", int64_t{-1});
+    }
   } catch (const Error& error) {
     throw Error(error.kind(), subject + ": " + error.what());
   } catch (const nlohmann::json::exception& error) {
@@ -477,6 +531,7 @@ void Trainer::GoOnFrom(const Snapshot& read) {
                     error.what());
   }
   resumed_from_ = snapshot.path;
+  TellNothingLeft();
 }
 
 }  // namespace epochd::engine

@@ -65,6 +65,7 @@ class TrainingRunner : public EpochRunner {
   bool needs_criterion() const override { return true; }
   bool can_save() const override { return update_.num_waiting() == 0; }
   bool may_stop() const override;
+  int64_t num_skipped_steps() const override { return update_.faults().total; }
   nlohmann::ordered_json State() const override { return update_.State(); }
   void LoadState(const nlohmann::ordered_json& state) override {
     update_.LoadState(state);

@@ -5,6 +5,8 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/worker/engine/burgers_run.h"
 #include "tests/worker/engine/digits_run.h"
 #include "tests/worker/engine/error_of.h"
@@ -166,6 +168,66 @@ TEST(ResumeTest, Case172AChangedHookListIsSaidByName) {
   const std::string refusal = Refusal(json, snapshot);
   ExpectIn("\"EarlyStopping\" had a state and is not there", refusal);
   ExpectIn("\"CheckpointSaver\" is new", refusal);
+}
+
+TEST(ResumeTest, RefusesTheStateOfAnotherOptimizerAndBeginsAnewWhereToldTo) {
+  Json before = DigitsExperiment(2);
+  before["optimizer"] = {{"type", "Adam"}, {"lr", 0.001}};
+  const Snapshot snapshot = SnapshotAfter(before, 3);
+  const Json others = {{{"type", "SGD"}, {"lr", 0.25}},
+                       {{"type", "RMSprop"}, {"lr", 0.25}},
+                       {{"type", "AdamW"}, {"lr", 0.25}}};
+  for (const Json& other : others) {
+    Json json = DigitsExperiment(1);
+    json["optimizer"] = other;
+    ExpectIn("optimizer state: of Adam, this optimizer is " +
+                 other["type"].get<std::string>(),
+             Refusal(json, snapshot));
+    json["load_strict"] = false;
+    json.erase("lr_scheduler");
+    TestRun run(json);
+    run.trainer().Restore(snapshot);
+    const auto optimizer =
+        run.trainer().training_runner().Optimizers().front().second;
+    EXPECT_EQ(optimizer->lr(), 0.25);
+    EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
+  }
+}
+
+// Whether a notice holds this text.
+bool WasTold(const TestRun& run, const std::string& text) {
+  const std::vector<Json> notices = run.sink.Of("notice");
+  return std::any_of(notices.begin(), notices.end(), [&](const Json& each) {
+    return each["text"].get<std::string>().find(text) != std::string::npos;
+  });
+}
+
+TEST(ResumeTest, SaysWhichSettingsOfTheOptimizerAreNotUsed) {
+  Json json = DigitsExperiment(2);
+  json["optimizer"] = {{"type", "Adam"}, {"lr", 0.001}};
+  const Snapshot snapshot = SnapshotAfter(json, 3);
+  {
+    TestRun same(json);
+    same.trainer().Restore(snapshot);
+    EXPECT_TRUE(same.sink.Of("notice").empty());
+  }
+  json["optimizer"]["lr"] = 0.00001;
+  json["optimizer"]["weight_decay"] = 0.5;
+  TestRun run(json);
+  run.trainer().Restore(snapshot);
+  EXPECT_TRUE(WasTold(run,
+                      "optimizer: goes on with the checkpoint's settings: lr "
+                      "0.001 instead of 1e-05, weight_decay 0 instead of 0.5"));
+}
+
+TEST(ResumeTest, AnotherMonitorHasNoBestYet) {
+  Json json = DigitsExperiment(2);
+  Snapshot snapshot = SnapshotAfter(json, 13);
+  EXPECT_EQ(snapshot.json["best"]["metric"], "val/accuracy");
+  json["monitor"] = {{"metric", "train/loss"}};
+  TestRun run(json);
+  run.trainer().Restore(snapshot);
+  EXPECT_EQ(run.trainer().monitor().best_epoch, -1);
 }
 
 TEST(ResumeTest, TakesWhatFitsWhereItIsToldTo) {
@@ -335,6 +397,9 @@ TEST(ResumeTest, Case92NothingIsLeftToDoAtTheLastEpoch) {
   EXPECT_TRUE(run.Weights().equal(before));
   EXPECT_EQ(run.trainer().position().step, 12);
   EXPECT_TRUE(ended);
+  EXPECT_TRUE(WasTold(run,
+                      "nothing is left to train: the checkpoint is of epoch 1, "
+                      "step 12"));
 }
 
 TEST(ResumeTest, Case93ACheckpointHoldsNoEndOfTheTraining) {

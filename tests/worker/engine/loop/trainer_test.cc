@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/loop/tiny_run.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/training_runner.h"
 
@@ -155,6 +156,38 @@ TEST(MonitorTest, NeverTakesNanForTheBest) {
   EXPECT_FALSE(monitor.Update(2.0, 3));
   EXPECT_TRUE(monitor.Update(1.0, 4));
   EXPECT_EQ(monitor.best_epoch, 4);
+}
+
+// One step in four is left out: told at the first, and when they doubled.
+TEST(TrainerTest, TellsOfStepsThatWereLeftOut) {
+  std::vector<Batch> batches = Ones(3);
+  batches.push_back(Inputs({std::nan("")}));
+  TinyRun run(std::make_unique<ListSource>(batches),
+              {.plan = {.max_epochs = 4}});
+  std::vector<double> skipped;
+  run.trainer->on_epoch_finished.Bind([&](TrainerContext& context) {
+    const double* value = FindScore(context.scores, "train/skipped_steps");
+    skipped.push_back(value == nullptr ? 0 : *value);
+  });
+  EXPECT_EQ(run.Run(), Trainer::Outcome::kCompleted);
+  EXPECT_EQ(skipped, (std::vector<double>{1, 2, 3, 4}));
+  std::vector<std::string> told;
+  for (const auto& notice : run.sink.Of("notice")) {
+    told.push_back(notice["text"].get<std::string>().substr(0, 34));
+  }
+  EXPECT_EQ(told,
+            (std::vector<std::string>{"gradients were not finite in 1 ste",
+                                      "gradients were not finite in 2 ste",
+                                      "gradients were not finite in 4 ste"}));
+}
+
+TEST(TrainerTest, SaysNothingOfSkippedStepsWhereThereAreNone) {
+  TinyRun run(std::make_unique<ListSource>(Ones(2)));
+  run.trainer->on_epoch_finished.Bind([](TrainerContext& context) {
+    EXPECT_EQ(FindScore(context.scores, "train/skipped_steps"), nullptr);
+  });
+  run.Run();
+  EXPECT_TRUE(run.sink.Of("notice").empty());
 }
 
 }  // namespace
