@@ -93,6 +93,9 @@ class RuleReader {
   const std::string where_;
 };
 
+// Longer ones, of nested groups, may take all of the stack.
+constexpr size_t kMaxRegex = 200;
+
 GroupRule ReadRule(const Params& params, size_t index, const Json& value) {
   const RuleReader reader(params, "parameter_groups",
                           "entry " + std::to_string(index));
@@ -106,8 +109,16 @@ GroupRule ReadRule(const Params& params, size_t index, const Json& value) {
       }
     } else if (key == "regex") {
       for (const auto& text : reader.Texts(key, setting)) {
+        if (text.size() > kMaxRegex) {
+          reader.Fail("regex: of " + std::to_string(text.size()) +
+                      " characters; up to " + std::to_string(kMaxRegex) +
+                      " are accepted");
+        }
         try {
-          rule.expressions.emplace_back(text);
+          // The matcher whose time does not explode; without back references.
+          rule.expressions.emplace_back(
+              text,
+              std::regex::ECMAScript | std::regex_constants::__polynomial);
         } catch (const std::regex_error& error) {
           reader.Fail("regex: \"" + text + "\" is none (" + error.what() + ")");
         }

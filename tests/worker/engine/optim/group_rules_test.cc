@@ -152,6 +152,22 @@ TEST(GroupRulesTest, Case94OtherGroupsStartAnewAndSayWhy) {
             "1 groups of parameters, not 2");
 }
 
+TEST(GroupRulesTest, NoRegexTakesAllTimeOrAllOfTheStack) {
+  const auto message = [](const std::string& regex) {
+    return ErrorOf([&] {
+      MadeOptimizer(R"({"type": "SGD", "parameter_groups": [{"regex": ")" +
+                        regex + R"(", "lr": 1}]})",
+                    MakeNetwork());
+    });
+  };
+  EXPECT_NE(message("(.*.*.*.*.*.*.*)*x").find("matches no parameter"),
+            std::string::npos);
+  const std::string deep(50'000, '(');
+  EXPECT_NE(message(deep + std::string(50'000, ')'))
+                .find("regex: of 100000 characters; up to 200 are accepted"),
+            std::string::npos);
+}
+
 struct Refusal {
   const char* job;
   const char* message;
