@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/points/builtin.h"
 
+#include <algorithm>
 #include <functional>
 #include <memory>
 #include <string>
@@ -47,6 +48,17 @@ std::shared_ptr<Dataset> BuildCollocationPoints(const Params& params) {
   options.resample = params.Bool("resample");
   options.values = ReadExpressions(params, "values");
   options.constants = ReadConstants(params, "parameters");
+  for (const auto& [name, value] : options.constants) {
+    const bool is_axis = std::any_of(
+        options.domain.begin(), options.domain.end(),
+        [&name = name](const auto& axis) { return axis.name == name; });
+    if (is_axis || name == "pi") {
+      params.Fail(
+          "parameters",
+          name + (is_axis ? " is a coordinate, too" : " is known already") +
+              "; another name is accepted");
+    }
+  }
   const std::string sampling = params.String("sampling");
   const std::vector<int64_t> points = params.Ints("points");
   if (sampling == "grid") {

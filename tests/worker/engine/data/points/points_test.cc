@@ -210,6 +210,8 @@ TEST(CollocationPointsTest, RefusalsNameTheOption) {
        ".values: expected a number or an expression"},
       {with("values", "sin(x"), "\")\" is missing"},
       {with("parameters", {{"k", "z"}}), ".parameters.k: expression \"z\""},
+      {with("parameters", {{"x", 5}}), ".parameters: x is a coordinate, too"},
+      {with("parameters", {{"pi", 3}}), ".parameters: pi is known already"},
   };
   for (const auto& [json, part] : cases) {
     const std::string message = MessageOf(json);
