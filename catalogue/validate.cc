@@ -68,6 +68,7 @@ class Validator {
         whole.AddDefaults(uses_);
         whole.CheckNeeds(uses_, findings_);
         whole.CheckAlike(uses_, findings_);
+        whole.CheckNames(uses_, findings_);
         whole.CheckLosses(uses_, findings_);
         whole.CheckScores(uses_, scores_, findings_);
       }

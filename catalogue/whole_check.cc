@@ -285,6 +285,49 @@ void WholeCheck::Losses(const Json& value, const std::string& field,
   }
 }
 
+void WholeCheck::CheckNames(const std::vector<Use>& uses,
+                            Findings& findings) const {
+  const auto given = [](const Use& use) {
+    std::vector<std::string> scores;
+    for (const std::string& pattern : use.component->gives) {
+      if (pattern.find("{name}") == std::string::npos) continue;
+      // A star stands for names that only the run tells.
+      const auto score = Filled(pattern, use);
+      if (score && !score->ends_with('*')) scores.push_back(*score);
+    }
+    return scores;
+  };
+  for (const Use& use : uses) {
+    if (use.component->kind != "loss") continue;
+    const std::vector<std::string> scores = given(use);
+    if (std::find(scores.begin(), scores.end(), "train/loss") != scores.end()) {
+      findings.Report(AppendKey(use.field, "name"),
+                      "expected another name than 'loss', which the sum of "
+                      "losses is called");
+    }
+  }
+  const Json* metrics = Find("metrics");
+  if (metrics == nullptr || !metrics->is_array()) return;
+  std::set<std::string> known;
+  for (size_t i = 0; i < metrics->size(); ++i) {
+    const std::optional<Form> form = ReadForm(Followed((*metrics)[i]));
+    if (!form || form->parameters == nullptr) continue;
+    const Component* metric = catalogue_.Find("metric", form->Name());
+    if (metric == nullptr) continue;
+    const std::string field = AppendIndex(AppendKey(root_, "metrics"), i);
+    for (const std::string& score : given({.component = metric,
+                                    .parameters = form->parameters,
+                                    .field = field})) {
+      if (known.insert(score).second) continue;
+      findings.Report(field, "another metric gives '" + score +
+                                 "', too; a name of its own is needed "
+                                 "({type: " +
+                                 metric->name + ", name: ...})");
+      break;
+    }
+  }
+}
+
 void WholeCheck::CheckLosses(const std::vector<Use>& uses,
                              Findings& findings) const {
   for (const Use& use : uses) {

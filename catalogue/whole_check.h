@@ -48,6 +48,8 @@ class WholeCheck {
   // Rule::Check::kAlike: splits of one data set by two seeds would overlap.
   void CheckAlike(const std::vector<Use>& uses, Findings& findings) const;
   // Losses where a runner computes them: what they read, and whose they are.
+  // A loss may not be called as the sum of losses is, nor two metrics alike.
+  void CheckNames(const std::vector<Use>& uses, Findings& findings) const;
   void CheckLosses(const std::vector<Use>& uses, Findings& findings) const;
   void CheckScores(const std::vector<Use>& uses,
                    const std::vector<AskedScore>& asked,

@@ -53,6 +53,9 @@ void BatchImageSaver::AttachToTrainer(engine::Trainer& trainer) {
   } else {
     trainer.AddOutput("images", output + "/images");
   }
+  trainer.on_validation_began.Bind([this](engine::TrainerContext& context) {
+    is_mid_epoch_ = context.is_mid_epoch;
+  });
   trainer.on_epoch_finished.Bind([this](engine::TrainerContext& context) {
     auto* gan =
         dynamic_cast<engine::AdversarialModel*>(&context.trainer->model());
@@ -111,15 +114,21 @@ void BatchImageSaver::Write(const at::Tensor& images, int64_t epoch) {
   const std::string folder = trainer_->environment().output_dir + "/images";
   std::error_code error;
   std::filesystem::create_directories(folder, error);
-  char name[32];
-  std::snprintf(name, sizeof(name), "/epoch-%04lld.png",
+  char name[64];
+  std::snprintf(name, sizeof(name), "/epoch-%04lld",
                 static_cast<long long>(epoch + 1));
-  std::ofstream file(folder + name, std::ios::binary);
+  std::string path = folder + name;
+  if (is_mid_epoch_ && !is_gan_) {
+    std::snprintf(name, sizeof(name), "-iteration-%06lld",
+                  static_cast<long long>(trainer_->position().global_batch));
+    path += name;
+  }
+  path += ".png";
+  std::ofstream file(path, std::ios::binary);
   file << png;
   file.flush();
   if (!file) {
-    trainer_->events().Notice("warning",
-                              "\"" + folder + name + "\": cannot write");
+    trainer_->events().Notice("warning", "\"" + path + "\": cannot write");
   }
 }
 

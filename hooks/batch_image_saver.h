@@ -3,7 +3,8 @@
 // BatchImageSaver: PNG grids in <output>/images/; as BatchImageLogger the same
 // grids as images of a TensorBoard event file. In GAN training samples of
 // the generator from the same latent noise each time, else a field of the
-// first validation batch. Draws nothing from the training's random stream.
+// first validation batch; names of validations within an epoch say the
+// iteration, too. Draws nothing from the training's random stream.
 #pragma once
 
 #include <memory>
@@ -45,6 +46,7 @@ class BatchImageSaver : public engine::Hook {
   const Options options_;
   engine::Trainer* trainer_ = nullptr;
   bool is_gan_ = false;
+  bool is_mid_epoch_ = false;  // the running validation
   // Fields that a conditional generator may need, of the epoch's first batch.
   engine::Batch condition_;
   std::unique_ptr<EventFile> event_file_;

@@ -145,11 +145,20 @@ void CurveSaver::AttachToTrainer(engine::Trainer& trainer) {
   if (!trainer.is_main_rank() || output.empty()) return;
   path_ = output + "/curves.svg";
   trainer.AddOutput("curves", path_);
+  const engine::ValidationPlan& plan = trainer.plan().validation;
+  is_by_iteration_ =
+      trainer.val() != nullptr &&
+      (plan.fraction || plan.unit == engine::ValidationPlan::Unit::kBatches);
+  trainer.on_validation_finished.Bind([this](engine::TrainerContext& context) {
+    if (context.is_mid_epoch) Add(context);
+  });
   trainer.on_epoch_finished.Bind(
-      [this](engine::TrainerContext& context) { AfterEpoch(context); });
+      [this](engine::TrainerContext& context) { Add(context); });
 }
 
-void CurveSaver::AfterEpoch(engine::TrainerContext& context) {
+void CurveSaver::Add(engine::TrainerContext& context) {
+  const int64_t x = is_by_iteration_ ? context.trainer->position().global_batch
+                                     : context.epoch + 1;
   for (const auto& [name, value] : context.scores) {
     if (!metrics_.empty() &&
         std::find(metrics_.begin(), metrics_.end(), name) == metrics_.end()) {
@@ -159,7 +168,11 @@ void CurveSaver::AfterEpoch(engine::TrainerContext& context) {
         std::find_if(curves_.begin(), curves_.end(),
                      [&](const Curve& curve) { return curve.name == name; });
     if (found == curves_.end()) found = curves_.insert(found, {.name = name});
-    found->points.emplace_back(context.epoch + 1, value);
+    // A run may end with a validation within its epoch.
+    if (!found->points.empty() && found->points.back().first == x) {
+      found->points.pop_back();
+    }
+    found->points.emplace_back(x, value);
   }
   // Written aside, so that nobody sees half a picture.
   std::error_code error;
@@ -202,18 +215,20 @@ void CurveSaver::LoadState(const nlohmann::ordered_json& state) {
 }
 
 engine::Entry<engine::Hook> CurveSaverEntry() {
-  return {{.kind = "hook",
-           .name = "CurveSaver",
-           .help = "draws scores over epochs as an SVG picture",
-           .parameters = {{.name = "metrics",
-                           .type = "list<string>",
-                           .help = "scores drawn, such as val/loss; all by "
-                                   "default"}}},
-          [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-            return std::make_shared<CurveSaver>(
-                params.Has("metrics") ? params.Strings("metrics")
-                                      : std::vector<std::string>{});
-          }};
+  return {
+      {.kind = "hook",
+       .name = "CurveSaver",
+       .help = "draws scores over epochs as an SVG picture; over iterations "
+               "where the run validates within epochs",
+       .parameters = {{.name = "metrics",
+                       .type = "list<string>",
+                       .help = "scores drawn, such as val/loss; all by "
+                               "default"}}},
+      [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
+        return std::make_shared<CurveSaver>(params.Has("metrics")
+                                                ? params.Strings("metrics")
+                                                : std::vector<std::string>{});
+      }};
 }
 
 }  // namespace epochd::hooks

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CurveSaver: draws scores over epochs into <output>/curves.svg, after each
-// epoch: one panel for each name after the slash, so that train/loss and
-// val/loss share one. Any browser shows it. What was drawn is kept in
+// epoch; over iterations where the run validates within epochs, and after those
+// validations, too: one panel for each name after the slash, so that train/loss
+// and val/loss share one. Any browser shows it. What was drawn is kept in
 // checkpoints, so a run that goes on draws all of its past. Rank 0 alone.
 #pragma once
 
@@ -18,7 +19,8 @@ namespace epochd::hooks {
 
 struct Curve {
   std::string name;  // such as "val/loss"
-  // Epochs (from 1) and values; values that are not finite leave a gap.
+  // Epochs (from 1) or iterations, and values; values that are not finite leave
+  // a gap.
   std::vector<std::pair<int64_t, double>> points{};
 };
 
@@ -37,9 +39,10 @@ class CurveSaver : public engine::Hook {
   void LoadState(const nlohmann::ordered_json& state) override;
 
  private:
-  void AfterEpoch(engine::TrainerContext& context);
+  void Add(engine::TrainerContext& context);
 
   const std::vector<std::string> metrics_;
+  bool is_by_iteration_ = false;
   std::string path_;
   std::vector<Curve> curves_;
 };

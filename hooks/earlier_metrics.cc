@@ -23,9 +23,14 @@ std::optional<MetricLine> Parsed(const std::string& text) {
   for (const auto& [key, value] : json.items()) {
     if (key == "time") {
       line.time = engine::ToNumber(value);
-    } else if (key == "epoch" || key == "step") {
+    } else if (key == "epoch" || key == "step" || key == "iteration") {
       if (!value.is_number_integer()) return std::nullopt;
-      (key == "epoch" ? line.epoch : line.step) = value.get<int64_t>();
+      const int64_t number = value.get<int64_t>();
+      if (key == "iteration") {
+        line.iteration = number;
+      } else {
+        (key == "epoch" ? line.epoch : line.step) = number;
+      }
     } else {
       line.scores.emplace_back(key, engine::ToNumber(value));
     }
@@ -33,7 +38,7 @@ std::optional<MetricLine> Parsed(const std::string& text) {
   return line;
 }
 
-// Whether it was logged within an epoch, not at its end.
+// Whether it was logged after a step.
 bool IsOfStep(const MetricLine& line) {
   for (const auto& [name, value] : line.scores) {
     if (name.starts_with("train/step_")) return true;
@@ -44,9 +49,11 @@ bool IsOfStep(const MetricLine& line) {
 // Whether what goes on from `position` does not log it again. Epochs of lines
 // count from 1, so that of a whole epoch is at most `position.epoch`.
 bool IsBefore(const MetricLine& line, const engine::Position& position) {
-  return line.epoch <= position.epoch ||
-         (line.epoch == position.epoch + 1 && IsOfStep(line) &&
-          line.step <= position.step);
+  if (line.epoch <= position.epoch) return true;
+  if (line.epoch != position.epoch + 1) return false;
+  // Several validations may be of one step, where it gathers batches.
+  if (line.iteration) return *line.iteration <= position.global_batch;
+  return IsOfStep(line) && line.step <= position.step;
 }
 
 }  // namespace

@@ -94,10 +94,8 @@ void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
       trainer.messages().Keep(rule.window);
     }
   }
-  if (options_.json) {
-    trainer.on_validation_finished.Bind(
-        [this](engine::TrainerContext& context) { WriteTables(context); });
-  }
+  trainer.on_validation_finished.Bind(
+      [this](engine::TrainerContext& context) { AfterValidation(context); });
   trainer.on_training_began.Bind([this](engine::TrainerContext&) { Open(); });
   trainer.on_evaluation_began.Bind([this](engine::TrainerContext&) { Open(); });
   trainer.on_evaluation_ended.Bind([this](engine::TrainerContext& context) {
@@ -162,6 +160,15 @@ void MetricLogger::CarryEarlierLines() {
       });
   if (!problem.empty()) trainer_->events().Notice("warning", problem);
   if (event_file != nullptr) TellProblem(*event_file);
+}
+
+void MetricLogger::AfterValidation(engine::TrainerContext& context) {
+  if (options_.json) WriteTables(context);
+  if (!context.is_mid_epoch) return;
+  Write({.epoch = context.epoch + 1,
+         .step = trainer_->position().step,
+         .iteration = trainer_->position().global_batch,
+         .scores = context.scores});
 }
 
 void MetricLogger::AfterEpoch(engine::TrainerContext& context) {

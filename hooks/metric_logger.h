@@ -2,7 +2,8 @@
 //
 // MetricLogger: writes scores for people and tools: JSON lines in
 // <output>/metrics.jsonl, a TensorBoard event file in <output>/tensorboard/, a
-// run of an MLflow server. After each epoch; with `every_steps` also within
+// run of an MLflow server. After each epoch, and each validation within one;
+// with `every_steps` also within
 // it: losses and metrics of steps, as train/step_<name>, and what other hooks
 // put into the message hub, by the rules of MMEngine's log processor. Tables of
 // metrics, such as a confusion matrix, become <output>/val_<name>.csv, that of
@@ -58,6 +59,7 @@ class MetricLogger : public engine::Hook {
   // Into files that are just opened.
   void CarryEarlierLines();
   void WriteTables(const engine::TrainerContext& context);
+  void AfterValidation(engine::TrainerContext& context);
   void AfterEpoch(engine::TrainerContext& context);
   void AfterStep(const engine::RunnerContext& context);
   void Write(MetricLine line);

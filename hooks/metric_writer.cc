@@ -41,6 +41,7 @@ class JsonLines : public FileWriter {
   bool WriteLine(const MetricLine& line) override {
     nlohmann::ordered_json json = {
         {"time", line.time}, {"epoch", line.epoch}, {"step", line.step}};
+    if (line.iteration) json["iteration"] = *line.iteration;
     for (const auto& [name, value] : line.scores) {
       json[name] = engine::FromNumber(value);
     }

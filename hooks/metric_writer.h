@@ -6,6 +6,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,6 +21,8 @@ struct MetricLine {
   double time = 0;    // seconds since 1970
   int64_t epoch = 0;  // from 1
   int64_t step = 0;   // optimizer steps since the job began
+  // Of a validation within an epoch: batches since the job began.
+  std::optional<int64_t> iteration{};
   engine::Scores scores{};
 };
 

@@ -32,6 +32,8 @@ void ProgressReporter::AttachToTrainer(engine::Trainer& trainer) {
   if (!trainer.is_main_rank()) return;
   trainer.on_training_began.Bind(
       [this](engine::TrainerContext& context) { TellBegan(context); });
+  trainer.on_validation_finished.Bind(
+      [this](engine::TrainerContext& context) { TellValidated(context); });
   trainer.on_epoch_finished.Bind(
       [this](engine::TrainerContext& context) { TellFinished(context); });
 }
@@ -54,6 +56,16 @@ void ProgressReporter::TellBegan(const engine::TrainerContext& context) {
        {"val_samples", val != nullptr ? val->NumSamples() : 0},
        {"parameters", parameters},
        {"resumed_from", trainer_->resumed_from()}});
+}
+
+void ProgressReporter::TellValidated(const engine::TrainerContext& context) {
+  if (!context.is_mid_epoch) return;
+  trainer_->events().Emit("metrics", {{"epoch", context.epoch + 1},
+                                      {"step", trainer_->position().step},
+                                      {"metrics", ToJson(context.scores)}});
+  // The training pass goes on, and its rate from here.
+  pass_began_ = Clock::now();
+  pass_samples_ = 0;
 }
 
 void ProgressReporter::TellFinished(const engine::TrainerContext& context) {

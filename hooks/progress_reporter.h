@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // ProgressReporter: tells what a run does: its beginning, the first step,
-// epochs, scores, and progress at most so often; also of validations, tests and
-// predictions. Rank 0 alone speaks, but for the first step. Of several the
-// first one that is attached speaks for all; the trainer program sees to it
-// that there is one, of all passes.
+// epochs, scores, also of validations within an epoch, and progress at most so
+// often; also of validations, tests and predictions. Rank 0 alone speaks, but
+// for the first step. Of several the first one that is attached speaks for all;
+// the trainer program sees to it that there is one, of all passes.
 #pragma once
 
 #include <chrono>
@@ -36,6 +36,7 @@ class ProgressReporter : public engine::Hook {
   void Begin(const engine::RunnerContext& context);
   void Step(const engine::RunnerContext& context);
   void TellBegan(const engine::TrainerContext& context);
+  void TellValidated(const engine::TrainerContext& context);
   void TellFinished(const engine::TrainerContext& context);
   template <class Runner>
   void AttachToRunner(Runner& runner);

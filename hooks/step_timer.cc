@@ -14,6 +14,13 @@ double StepTimer::SecondsSince(Clock::time_point began) const {
   return std::chrono::duration<double>(Clock::now() - began).count();
 }
 
+void StepTimer::AttachToTrainer(engine::Trainer& trainer) {
+  trainer_ = &trainer;
+  // The next step of an epoch does not wait for its data meanwhile.
+  trainer.on_validation_finished.Bind(
+      [this](engine::TrainerContext&) { last_end_ = Clock::now(); });
+}
+
 template <class Runner>
 void StepTimer::AttachToRunner(Runner& runner) {
   runner.on_epoch_start.Bind(

@@ -20,9 +20,7 @@ class StepTimer : public engine::Hook {
  public:
   const char* name() const override { return "StepTimer"; }
   bool may_stop() const override { return false; }
-  void AttachToTrainer(engine::Trainer& trainer) override {
-    trainer_ = &trainer;
-  }
+  void AttachToTrainer(engine::Trainer& trainer) override;
   void AttachToTraining(engine::TrainingRunner& runner) override;
   void AttachToGan(engine::GanTrainingRunner& runner) override;
   void AttachToValidation(engine::ValidationRunner& runner) override;

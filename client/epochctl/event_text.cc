@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/epochctl/event_text.h"
 
+#include <algorithm>
 #include <map>
 
 #include "client/epochctl/words.h"
@@ -88,6 +89,13 @@ std::string MetricsText(
     text += Safe(name) + " " + terminal::HumanNumber(value);
   }
   return text;
+}
+
+bool IsValidation(const v1::MetricsLogged& metrics) {
+  return metrics.epoch() > 0 &&
+         std::any_of(
+             metrics.metrics().begin(), metrics.metrics().end(),
+             [](const auto& each) { return each.first.starts_with("val/"); });
 }
 
 std::string EpochLine(const v1::EpochFinished& epoch, int64_t total_epochs) {

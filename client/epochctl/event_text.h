@@ -10,6 +10,8 @@
 
 namespace epochd::epochctl {
 
+// Whether they are of a validation within an epoch, not of a step or of a test.
+bool IsValidation(const v1::MetricsLogged& metrics);
 // Kind of event: "job_state", "epoch_finished".
 std::string EventKind(const v1::Event& event);
 

@@ -2,9 +2,11 @@
 #include "client/epochctl/history.h"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "client/api/client.h"
+#include "client/epochctl/event_text.h"
 #include "client/epochctl/words.h"
 
 namespace epochd::epochctl {
@@ -20,8 +22,17 @@ std::string Measured(const std::string& name) {
 
 void History::Add(const v1::Event& event) {
   if (event.has_epoch_finished()) {
-    for (const auto& [name, value] : event.epoch_finished().metrics()) {
-      metrics_[name][event.epoch_finished().epoch()] = value;
+    const v1::EpochFinished& epoch = event.epoch_finished();
+    const Place place(epoch.epoch(), std::numeric_limits<int64_t>::max());
+    for (const auto& [name, value] : epoch.metrics()) {
+      metrics_[name][place] = {epoch.step(), value};
+    }
+  } else if (event.has_metrics() && IsValidation(event.metrics())) {
+    const v1::MetricsLogged& validation = event.metrics();
+    is_by_step_ = true;
+    for (const auto& [name, value] : validation.metrics()) {
+      metrics_[name][{validation.epoch(), validation.step()}] = {
+          validation.step(), value};
     }
   } else if (event.has_checkpoint_saved()) {
     const v1::Checkpoint& checkpoint = event.checkpoint_saved().checkpoint();
@@ -50,8 +61,10 @@ std::vector<terminal::Curve> History::Curves(
     }
     terminal::Curve curve;
     curve.name = Safe(name);
-    for (const auto& [epoch, value] : points) {
-      curve.points.emplace_back(static_cast<double>(epoch), value);
+    for (const auto& [place, point] : points) {
+      curve.points.emplace_back(
+          static_cast<double>(is_by_step_ ? point.step : place.first),
+          point.value);
     }
     curves.push_back(std::move(curve));
   }
@@ -72,7 +85,7 @@ std::string RenderPlots(const History& history,
   for (const auto& [measured, curves] : groups) {
     terminal::PlotOptions options;
     options.title = measured.empty() ? "loss" : measured;
-    options.x_label = "epoch";
+    options.x_label = history.is_by_step() ? "step" : "epoch";
     options.width = layout.width;
     options.height = layout.height;
     options.log_y = layout.log_y;

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "client/terminal/plot.h"
@@ -31,8 +32,19 @@ class History {
   // Newest checkpoint that was called the best.
   const std::optional<v1::Checkpoint>& best() const { return best_; }
 
+  // Curves are over steps: there were validations within epochs.
+  bool is_by_step() const { return is_by_step_; }
+
  private:
-  std::map<std::string, std::map<int64_t, double>> metrics_;
+  struct Point {
+    int64_t step = 0;
+    double value = 0;
+  };
+  // Epoch and step; the epoch's end has the last step that there is.
+  using Place = std::pair<int64_t, int64_t>;
+
+  std::map<std::string, std::map<Place, Point>> metrics_;
+  bool is_by_step_ = false;
   std::optional<v1::TrainingEnded> ended_;
   std::optional<v1::Checkpoint> best_;
   bool is_over_ = false;

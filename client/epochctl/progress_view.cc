@@ -70,7 +70,9 @@ void ProgressView::Add(const v1::Event& event) {
       return;
     case v1::Event::kMetrics:
       // What task: test or validate is for; those of steps are many.
-      if (event.metrics().step() == 0) {
+      if (IsValidation(event.metrics())) {
+        line_.Print(EventText(event));
+      } else if (event.metrics().step() == 0) {
         line_.Print(MetricsText(event.metrics().metrics()));
       }
       return;

@@ -229,6 +229,21 @@ class Fold {
     job_.data_wait = body.data_wait;
   }
 
+  // Validations within an epoch; steps are many, and tests are another task.
+  void operator()(const MetricsLogged& body) const {
+    const auto is_validated = [](const auto& metric) {
+      return metric.first.starts_with("val/");
+    };
+    if (body.epoch == 0 ||
+        std::none_of(body.metrics.begin(), body.metrics.end(), is_validated)) {
+      return;
+    }
+    std::erase_if(job_.metrics, is_validated);
+    for (const auto& metric : body.metrics) {
+      if (is_validated(metric)) job_.metrics.insert(metric);
+    }
+  }
+
   void operator()(const CheckpointSaved& body) const {
     Forget(body.checkpoint.path);
     job_.checkpoints.push_back(body.checkpoint);
@@ -246,7 +261,6 @@ class Fold {
 
   void operator()(const FirstStep&) const {}
   void operator()(const EpochStarted&) const {}
-  void operator()(const MetricsLogged&) const {}
   void operator()(const Notice&) const {}
 
  private:

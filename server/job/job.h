@@ -49,7 +49,8 @@ struct Job {
   int32_t num_restarts = 0;
   // Of ended attempts together.
   absl::Duration run_time = absl::ZeroDuration();
-  // Last finished epoch's metrics, and the best of the monitored one.
+  // Last finished epoch's metrics, those of validation of the last one, also
+  // within an epoch; and the best of the monitored one.
   std::map<std::string, double> metrics;
   std::optional<BestMetric> best;
   // How long that epoch took, and its training waited for data.

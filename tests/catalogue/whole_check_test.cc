@@ -161,6 +161,23 @@ TEST(Scores, AreThoseThatSomethingGives) {
                           "val/accuracy, test/accuracy, train/loss, val/loss"));
 }
 
+TEST(Names, AreTheScoresOwn) {
+  EXPECT_THAT(Lines(R"({"loss": {"type": "CrossEntropy", "name": "loss"}})"),
+              ElementsAre("experiment.loss.name: expected another name than "
+                          "'loss', which the sum of losses is called"));
+  EXPECT_THAT(
+      Lines(R"({"metrics": [{"type": "Accuracy", "name": "a"},
+                                    "${ref:other}"],
+                        "other": {"type": "Accuracy", "name": "a"},
+                        "monitor": {"metric": "val/loss"}})"),
+      ElementsAre("experiment.metrics[1]: another metric gives 'val/a', "
+                  "too; a name of its own is needed ({type: Accuracy, "
+                  "name: ...})"));
+  EXPECT_THAT(Lines(R"({"metrics": [{"type": "Accuracy"},
+                                    {"type": "Accuracy", "name": "a"}]})"),
+              IsEmpty());
+}
+
 TEST(Scores, FollowTheNamesThatParametersGive) {
   EXPECT_THAT(Lines(R"({"metrics": [{"type": "Accuracy", "name": "top"}],
                         "monitor": {"metric": "val/top"}})"),

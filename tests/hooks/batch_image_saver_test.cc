@@ -71,6 +71,20 @@ TEST(BatchImageSaverTest, SavesSamplesWithoutChangingTheTraining) {
   }
 }
 
+TEST(BatchImageSaverTest, KeepsThoseOfEachValidationOfAnEpoch) {
+  const engine::TempFolder output;
+  engine::Json json = engine::DigitsExperiment(1);
+  json["data"]["val"]["image"] = true;
+  json["trainer"]["val_interval"] = 0.5;
+  json["hooks"] = {
+      {{"type", "BatchImageSaver"}, {"field", "input"}, {"count", 4}}};
+  engine::TestRun run(json, output.path());
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_TRUE(fs::exists(output / "images/epoch-0001-iteration-000006.png"));
+  EXPECT_TRUE(fs::exists(output / "images/epoch-0001.png"));
+}
+
 TEST(BatchImageLoggerTest, PutsGridsIntoAnEventFileBesideTheScores) {
   const engine::TempFolder output;
   engine::Json json = engine::DigitsExperiment(2);

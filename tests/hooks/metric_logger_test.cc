@@ -10,6 +10,8 @@
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <tuple>
+#include <vector>
 
 #include "hooks/earlier_metrics.h"
 #include "tests/worker/engine/digits_run.h"
@@ -119,6 +121,31 @@ TEST(MetricLoggerTest, WritesALineAnEpoch) {
   EXPECT_EQ(lines[1]["step"], 24);
   EXPECT_GT(lines[1]["val/accuracy"].get<double>(), 0.3);
   EXPECT_DOUBLE_EQ(lines[1]["learning_rate"].get<double>(), 0.003 * 0.7);
+}
+
+TEST(MetricLoggerTest, WritesALineForEachValidationWithinAnEpoch) {
+  const engine::TempFolder output;
+  Json json = engine::DigitsExperiment(2);
+  json["trainer"] = {{"type", "IterationTrainer"},
+                     {"max_iterations", 24},
+                     {"val_interval", 7}};
+  engine::TestRun run(json, output.path());
+  run.trainer().AddHook(
+      std::make_shared<MetricLogger>(MetricLogger::Options()));
+  run.trainer().Start();
+  run.trainer().Run();
+  std::ifstream file(output / "metrics.jsonl");
+  std::vector<std::tuple<int, int, bool>> validated;
+  for (std::string text; std::getline(file, text);) {
+    const Json line = Json::parse(text);
+    EXPECT_TRUE(line.contains("train/loss"));
+    if (!line.contains("val/accuracy")) continue;
+    validated.emplace_back(line["epoch"], line["step"],
+                           line.contains("iteration"));
+  }
+  EXPECT_EQ(validated,
+            (std::vector<std::tuple<int, int, bool>>{
+                {1, 7, true}, {2, 14, true}, {2, 21, true}, {2, 24, false}}));
 }
 
 TEST(MetricLoggerTest, WritesTablesOfTheLastValidation) {
@@ -276,6 +303,23 @@ TEST(EarlierMetricsTest, CarriesWhatIsNotLoggedAgain) {
     EXPECT_EQ(ReadAll(to), kept);
     fs::remove_all(folder / "next");
   }
+}
+
+TEST(EarlierMetricsTest, CarriesValidationsWithinAnEpochByTheirBatch) {
+  const engine::TempFolder folder;
+  const std::string from = folder / "metrics.jsonl";
+  // Three batches make a step.
+  const std::string kFirst =
+      R"({"epoch":1,"step":2,"iteration":6,"val/loss":1.0})";
+  const std::string kSecond =
+      R"({"epoch":1,"step":2,"iteration":8,"val/loss":0.5})";
+  std::ofstream(from) << kFirst << '\n' << kSecond << '\n';
+  std::vector<int64_t> taken;
+  CarryOver(
+      from, from, {.epoch = 0, .batch = 6, .step = 2, .global_batch = 6},
+      [&](const MetricLine& line) { taken.push_back(line.iteration.value()); });
+  EXPECT_EQ(taken, (std::vector<int64_t>{6}));
+  EXPECT_EQ(ReadAll(from), kFirst + "\n");
 }
 
 TEST(EarlierMetricsTest, SaysThatItCannotWriteAndNothingWhereNothingWas) {

@@ -40,6 +40,25 @@ TEST(ProgressReporterTest, TellsOfTheRunInOrder) {
                    0.003 * 0.7);
 }
 
+TEST(ProgressReporterTest, TellsOfValidationsWithinAnEpoch) {
+  Json json = engine::DigitsExperiment(1);
+  json["trainer"]["val_interval"] = 0.25;
+  engine::TestRun run(json);
+  run.trainer().AddHook(
+      std::make_shared<ProgressReporter>(ProgressReporter::Options()));
+  run.trainer().Start();
+  run.trainer().Run();
+  std::vector<int> steps;
+  for (const Json& event : run.sink.Of("metrics")) {
+    EXPECT_EQ(event["epoch"], 1);
+    EXPECT_TRUE(event["metrics"].contains("val/accuracy"));
+    EXPECT_FALSE(event["metrics"].contains("train/loss"));
+    steps.push_back(event["step"]);
+  }
+  EXPECT_EQ(steps, (std::vector<int>{3, 6, 9}));
+  EXPECT_EQ(run.sink.Of("epoch_finished").size(), 1u);
+}
+
 TEST(ProgressReporterTest, TellsOfProgressAtMostFourTimesASecond) {
   engine::TestRun run(engine::DigitsExperiment(30));
   run.trainer().AddHook(

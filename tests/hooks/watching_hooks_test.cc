@@ -4,14 +4,17 @@
 #include <ATen/ATen.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "hooks/curve_saver.h"
 #include "hooks/nan_guard.h"
+#include "hooks/step_timer.h"
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/training_runner.h"
@@ -117,6 +120,34 @@ TEST(StepTimerTest, CountsDownToTheEndOfTheRun) {
   }
 }
 
+TEST(StepTimerTest, DoesNotWaitForDataDuringAValidation) {
+  Json json = engine::DigitsExperiment(1);
+  json["trainer"]["val_interval"] = 0.25;
+  json["hooks"] = Json::array();
+  engine::TestRun run(json);
+  // Bound before the hook: it began earlier, and its times are longer.
+  std::optional<std::chrono::steady_clock::time_point> validated;
+  run.trainer().on_validation_finished.Bind([&](engine::TrainerContext&) {
+    validated = std::chrono::steady_clock::now();
+  });
+  run.trainer().AddHook(std::make_shared<StepTimer>());
+  auto& runner =
+      dynamic_cast<engine::TrainingRunner&>(run.trainer().training_runner());
+  int steps = 0;
+  runner.on_step_metrics.Bind([&](engine::RunnerContext& context) {
+    if (!validated) return;
+    const std::chrono::duration<double> lasted =
+        std::chrono::steady_clock::now() - *validated;
+    EXPECT_LT(engine::FindLoss(context.metrics, "time")->item<double>(),
+              lasted.count());
+    validated.reset();
+    ++steps;
+  });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(steps, 3);
+}
+
 TEST(ProfilerTest, WritesAChromeTraceOfTheStepsItIsToldTo) {
   const engine::TempFolder output;
   HookedRun profiled(1, R"([{"type": "Profiler", "first": 4, "steps": 2}])",
@@ -153,6 +184,27 @@ TEST(CurveSaverTest, DrawsAllEpochsAlsoThoseBeforeARestart) {
       R"([{"name": "val/loss", "points": [[1, 0.5], [2, "NaN"], [3, 0.25]]}])");
   before.LoadState(state);
   EXPECT_EQ(before.State(), state);
+}
+
+TEST(CurveSaverTest, DrawsValidationsWithinEpochsOverIterations) {
+  const engine::TempFolder output;
+  Json json = engine::DigitsExperiment(1);
+  json["trainer"] = {{"type", "IterationTrainer"},
+                     {"max_iterations", 24},
+                     {"val_interval", 7}};
+  json["hooks"] = Json::array();
+  engine::TestRun run(json, output.path());
+  const auto saver =
+      std::make_shared<CurveSaver>(std::vector<std::string>{"val/loss"});
+  run.trainer().AddHook(saver);
+  run.trainer().Start();
+  run.trainer().Run();
+  std::vector<int64_t> places;
+  const Json state = saver->State();
+  for (const Json& point : state.at(0).at("points")) {
+    places.push_back(point.at(0));
+  }
+  EXPECT_EQ(places, (std::vector<int64_t>{7, 14, 21, 24}));
 }
 
 TEST(CurveSaverTest, ScoresOfOneNameShareAPanelAndGapsAreLeft) {

@@ -29,6 +29,42 @@ TEST(History, LetsALaterAttemptReplaceAnEpoch) {
                                                      testing::Pair(2, 1.0)));
 }
 
+TEST(History, GoesByStepsWhereThereAreValidationsWithinEpochs) {
+  History history;
+  const auto logged = [](int64_t epoch, int64_t step, const char* name,
+                         double value) {
+    v1::Event event;
+    event.mutable_metrics()->set_epoch(epoch);
+    event.mutable_metrics()->set_step(step);
+    (*event.mutable_metrics()->mutable_metrics())[name] = value;
+    return event;
+  };
+  const auto epoch = [](int64_t number, int64_t step, double accuracy) {
+    v1::Event event = Epoch(number, 1.0, accuracy);
+    event.mutable_epoch_finished()->set_step(step);
+    return event;
+  };
+  // Neither steps nor a test are curves.
+  history.Add(logged(1, 3, "train/step_loss", 9.0));
+  history.Add(logged(0, 0, "val/accuracy", 0.9));
+  EXPECT_FALSE(history.is_by_step());
+  EXPECT_TRUE(history.Names().empty());
+  history.Add(logged(1, 5, "val/accuracy", 0.1));
+  history.Add(epoch(1, 8, 0.2));
+  history.Add(logged(2, 10, "val/accuracy", 0.3));
+  history.Add(logged(2, 10, "val/accuracy", 0.4));  // a later attempt's
+  history.Add(epoch(2, 16, 0.5));
+  EXPECT_TRUE(history.is_by_step());
+  const auto curves = history.Curves({"val/accuracy"});
+  ASSERT_EQ(curves.size(), 1u);
+  EXPECT_THAT(
+      curves[0].points,
+      testing::ElementsAre(testing::Pair(5, 0.1), testing::Pair(8, 0.2),
+                           testing::Pair(10, 0.4), testing::Pair(16, 0.5)));
+  EXPECT_THAT(RenderPlots(history, {}, PlotLayout{}, terminal::Style{}),
+              testing::HasSubstr(" step "));
+}
+
 TEST(History, KeepsTheNewestBestAndTheEnd) {
   History history;
   v1::Event event;

@@ -116,6 +116,17 @@ TEST(ProgressViewTask, ShowsWhatATestMeasured) {
   EXPECT_EQ(out.str(), "test/f1 0.2500\n");
 }
 
+TEST(ProgressViewTask, ShowsValidationsWithinAnEpoch) {
+  std::ostringstream out;
+  ProgressView view(out, terminal::Style(), [] { return absl::UnixEpoch(); });
+  v1::Event event;
+  event.mutable_metrics()->set_epoch(1);
+  event.mutable_metrics()->set_step(7);
+  (*event.mutable_metrics()->mutable_metrics())["val/loss"] = 0.25;
+  view.Add(event);
+  EXPECT_EQ(out.str(), "step 7  val/loss 0.2500\n");
+}
+
 // What a job that fails sends: the trainer's word, its attempt's, its own.
 class FailedViewTest : public testing::Test {
  protected:

@@ -297,6 +297,26 @@ TEST(ApplyTest, KnowsTheLastFinishedEpoch) {
   EXPECT_EQ(job.epoch, 4);
 }
 
+TEST(ApplyTest, KnowsTheLastValidationAlsoWithinAnEpoch) {
+  Job job = Running();
+  EpochFinished finished;
+  finished.epoch = 1;
+  finished.metrics = {{"train/loss", 1.0}, {"val/f1", 0.5}, {"val/loss", 2.0}};
+  ASSERT_TRUE(Add(job, 1, finished).ok());
+  const auto metrics = finished.metrics;
+  // Neither those of a step nor a test's.
+  ASSERT_TRUE(
+      Add(job, 1, MetricsLogged{2, 9, {{"train/step_loss", 3.0}}}).ok());
+  ASSERT_TRUE(Add(job, 1, MetricsLogged{0, 0, {{"val/loss", 3.0}}}).ok());
+  EXPECT_EQ(job.metrics, metrics);
+  ASSERT_TRUE(
+      Add(job, 1, MetricsLogged{2, 9, {{"train/loss", 0.9}, {"val/loss", 1.5}}})
+          .ok());
+  EXPECT_EQ(job.metrics, (std::map<std::string, double>{{"train/loss", 1.0},
+                                                        {"val/loss", 1.5}}));
+  EXPECT_EQ(job.epoch, 1);
+}
+
 TEST(ApplyTest, KeepsNumbersThatAreNotFinite) {  // P-93
   Job job = Running();
   EpochFinished finished;

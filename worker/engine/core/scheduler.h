@@ -46,6 +46,12 @@ class Scheduler {
   // one and the epoch gave it.
   virtual void Step(Optimizer& optimizer, std::optional<double> monitored) = 0;
 
+  // A validation within a unit gave the score.
+  virtual void Observe(Optimizer& optimizer, double monitored) {
+    (void)optimizer;
+    (void)monitored;
+  }
+
   // Whether Step() needs a score to change anything.
   virtual bool needs_metric() const { return false; }
   // Name of that score; empty: the one the run is monitored by.

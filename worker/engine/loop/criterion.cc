@@ -32,6 +32,11 @@ void Criterion::SetEpoch(int64_t epoch) {
 
 void Criterion::AddTerm(const std::shared_ptr<Loss>& loss, double factor) {
   std::string name = loss->name();
+  if (name == "loss") {
+    throw Error(ErrorKind::kBadSpec,
+                "name: \"loss\" is what the sum of losses is called; another "
+                "name is accepted");
+  }
   for (int number = 2;; ++number) {
     bool is_taken = false;
     for (const Term& term : terms_) is_taken |= term.name == name;
@@ -60,6 +65,16 @@ at::Tensor Criterion::Compute(const Batch& batch, NamedLosses* parts) const {
   values.reserve(terms_.size());
   for (const Term& term : terms_) values.push_back(ComputeTerm(term, batch));
   return Sum(values, parts);
+}
+
+std::vector<std::string> Criterion::PartNames() const {
+  std::vector<std::string> names;
+  for (const Term& term : terms_) {
+    if (terms_.size() > 1 || term.loss->weight() * term.factor != 1.0) {
+      names.push_back(term.name);
+    }
+  }
+  return names;
 }
 
 double Criterion::NumItems(const Batch& batch) const {

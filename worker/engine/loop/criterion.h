@@ -40,6 +40,8 @@ class Criterion {
   // gets them as "weight/<loss>".
   at::Tensor ComputeAt(int64_t step, const Batch& batch, NamedLosses* parts,
                        bool begins_step = true) const;
+  // The names under which `parts` now gets losses.
+  std::vector<std::string> PartNames() const;
   // How many items the batch counts for: those of the first loss, or samples.
   double NumItems(const Batch& batch) const;
 

@@ -68,7 +68,7 @@ struct EpochRun {
   bool groups_cross_epochs = false;
   // Leave the pass after that many batches; below 0: no such limit.
   int64_t max_batches = -1;
-  // Set by a pass without steps: how many it saw.
+  // Set by a pass: how many it saw.
   int64_t num_samples = 0;
   // nullptr: batches are brought to the device as they are.
   const Preprocessor* preprocessor = nullptr;

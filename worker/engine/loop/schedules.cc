@@ -107,29 +107,39 @@ void Schedules::AfterBatch() {
   }
 }
 
+std::optional<double> Schedules::ScoreFor(const Bound& bound,
+                                          const EpochScores& epoch) const {
+  if (!bound.scheduler->needs_metric()) return std::nullopt;
+  const std::string name = bound.scheduler->monitor();
+  const double* score = FindScore(epoch.scores, name);
+  if (score != nullptr) return *score;
+  if (name.empty() && epoch.monitored) return epoch.monitored;
+  if (!epoch.is_complete) return std::nullopt;
+  const std::string problem =
+      (name.empty() ? "the monitored metric" : "\"" + name + "\"") +
+      " is not measured; there are " + NamesOf(epoch.scores);
+  if (bound.scheduler->is_strict()) {
+    RefuseEntry(bound.path + ".monitor", problem);
+  }
+  if (warn_) warn_(bound.path + ".monitor: " + problem);
+  return std::nullopt;
+}
+
 void Schedules::AfterEpoch(const EpochScores& epoch) {
   for (Bound& bound : bound_) {
     if (bound.scheduler->unit() != ScheduleUnit::kEpoch) continue;
-    std::optional<double> value;
-    if (bound.scheduler->needs_metric()) {
-      const std::string name = bound.scheduler->monitor();
-      const double* score = FindScore(epoch.scores, name);
-      if (score != nullptr) {
-        value = *score;
-      } else if (name.empty()) {
-        value = epoch.monitored;
-      }
-      if (!value.has_value() && epoch.is_complete) {
-        const std::string problem =
-            (name.empty() ? "the monitored metric" : "\"" + name + "\"") +
-            " is not measured; there are " + NamesOf(epoch.scores);
-        if (bound.scheduler->is_strict()) {
-          RefuseEntry(bound.path + ".monitor", problem);
-        }
-        if (warn_) warn_(bound.path + ".monitor: " + problem);
-      }
+    bound.scheduler->Step(*bound.optimizer, epoch.is_measured
+                                                ? ScoreFor(bound, epoch)
+                                                : std::nullopt);
+  }
+}
+
+void Schedules::AfterValidation(const EpochScores& validation) {
+  for (Bound& bound : bound_) {
+    if (bound.scheduler->unit() != ScheduleUnit::kEpoch) continue;
+    if (const auto value = ScoreFor(bound, validation)) {
+      bound.scheduler->Observe(*bound.optimizer, *value);
     }
-    bound.scheduler->Step(*bound.optimizer, value);
   }
 }
 

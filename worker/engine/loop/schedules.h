@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Schedules: all schedulers of a run with the optimizers they change. A
-// trainer calls it at two places: after each batch, and after each epoch that
-// ran to its end. Checkpoints are taken after that, so that a run that goes on
-// has the right values. One thread.
+// trainer calls it at three places: after each batch, after each validation
+// within an epoch, and after each epoch that ran to its end. Checkpoints are
+// taken after that, so that a run that goes on has the right values. One
+// thread.
 //
 //   Schedules schedules(std::move(entries));
 //   schedules.Bind(runner.Optimizers(), length);  // once
@@ -37,6 +38,8 @@ struct EpochScores {
   // False in an epoch without the validation that others have: scores that
   // are not there may be there another time.
   bool is_complete = true;
+  // False: its scores were looked at before (AfterValidation()).
+  bool is_measured = true;
 };
 
 class Schedules {
@@ -66,6 +69,9 @@ class Schedules {
   // when a scheduler's score is missing from a complete epoch and it is
   // strict.
   void AfterEpoch(const EpochScores& epoch);
+  // A validation within an epoch: those that look at a score look at it. Throws
+  // as AfterEpoch().
+  void AfterValidation(const EpochScores& validation);
 
   bool empty() const { return entries_.empty(); }
   nlohmann::ordered_json State() const;
@@ -87,6 +93,9 @@ class Schedules {
   };
 
   static void Reset(Optimizer& optimizer);
+  // The score that a scheduler with a metric looks at.
+  std::optional<double> ScoreFor(const Bound& bound,
+                                 const EpochScores& epoch) const;
 
   std::vector<Entry> entries_;
   std::vector<Bound> bound_;

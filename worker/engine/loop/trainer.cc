@@ -40,6 +40,7 @@ Trainer::Trainer(Parts parts, RunEnvironment environment)
       environment_(std::move(environment)),
       agreement_(*environment_.communicator),
       train_meter_(parts_.loss_mean, /*leaves_out=*/true),
+      earlier_meter_(parts_.loss_mean, /*leaves_out=*/true),
       val_meter_(parts_.loss_mean),
       total_batches_(parts_.plan.TotalBatches(PerEpoch(parts_.train.get()))) {
   if (parts_.prediction_runner == nullptr) {
@@ -64,6 +65,16 @@ void Trainer::Check() const {
     throw Error(ErrorKind::kBadSpec, message);
   };
   parts_.training_runner->CheckModel(*parts_.model);
+  std::vector<std::string> names = parts_.val_criterion.PartNames();
+  if (!parts_.val_criterion.empty()) names.emplace_back("loss");
+  for (const auto& metric : parts_.metrics) {
+    const std::string& name = metric->name();
+    if (std::find(names.begin(), names.end(), name) != names.end()) {
+      refuse("experiment.metrics: another metric or loss is called \"" + name +
+             "\", too; a name of its own is needed");
+    }
+    names.push_back(name);
+  }
   const bool trains_itself =
       dynamic_cast<SelfTraining*>(parts_.model.get()) != nullptr;
   if (parts_.train && parts_.training_runner->needs_criterion() &&
@@ -205,6 +216,7 @@ Trainer::Outcome Trainer::RunLoop() {
     on_epoch_started.Fire(context_);
     const bool is_whole = Train();
     if (verdict_ == Verdict::kStop) return Leave();
+    if (is_whole) CheckProgress();
     if (!CloseEpoch(is_whole)) return Leave();
     if (!is_whole) break;
     if (Commit()) return Outcome::kStopped;
@@ -215,6 +227,22 @@ Trainer::Outcome Trainer::RunLoop() {
   CheckWeights();
   environment_.communicator->Barrier();
   return Outcome::kCompleted;
+}
+
+void Trainer::CheckProgress() const {
+  if (position_.batch > 0 || parts_.plan.max_epochs) return;
+  throw Error(ErrorKind::kBadSpec,
+              "experiment.data.train: has no batch in epoch " +
+                  std::to_string(position_.epoch + 1) +
+                  ", so that the run would never end; epochs of the trainer "
+                  "count also such ones");
+}
+
+double Trainer::TrainingRate() const {
+  at::Tensor samples = at::tensor({pass_samples_}, at::kLong);
+  environment_.communicator->AllReduceSum(samples);
+  const double seconds = pass_seconds_ - within_seconds_;
+  return seconds > 0 ? samples.item<double>() / seconds : 0;
 }
 
 void Trainer::CheckLoss() const {
@@ -257,6 +285,8 @@ void Trainer::SanityCheck() {
 bool Trainer::Train() {
   began_ = std::chrono::steady_clock::now();
   verdict_ = Verdict::kGoOn;
+  pass_samples_ = 0;
+  pass_seconds_ = within_seconds_ = 0;
   const Skipped skipped =
       position_.batch > 0 ? parts_.train->skipped() : Skipped{};
   asks_at_steps_ = MayAnyRankStop();
@@ -283,10 +313,8 @@ bool Trainer::Train() {
   context_.seconds = seconds_before_ + lasted.count();
   context_.data_wait_seconds = data_wait_;
   training_seconds_ += lasted.count();
-  context_.samples_per_second =
-      context_.seconds > 0
-          ? static_cast<double>(parts_.train->NumSamples()) / context_.seconds
-          : 0;
+  pass_samples_ = run.num_samples;
+  pass_seconds_ = lasted.count();
   return is_whole;
 }
 
@@ -404,8 +432,11 @@ bool Trainer::CloseEpoch(bool is_whole) {
   context_.is_mid_epoch = false;
   context_.can_save = true;
   if (!was_just_validated) context_.monitored.reset();
+  Meter epoch_meter = earlier_meter_;
+  epoch_meter.Include(train_meter_);
   context_.scores =
-      ReduceMeter(*environment_.communicator, train_meter_, "train/");
+      ReduceMeter(*environment_.communicator, epoch_meter, "train/");
+  context_.samples_per_second = TrainingRate();
   TellSkipped("train", *parts_.train);
   TellSkippedSteps();
   if (validates && !Validate("val")) return false;
@@ -413,7 +444,8 @@ bool Trainer::CloseEpoch(bool is_whole) {
     if (FindScore(context_.scores, name) != nullptr) continue;
     context_.scores.emplace_back(name, value);
   }
-  context_.was_validated = validates || was_just_validated || !parts_.val;
+  context_.was_validated =
+      !parts_.val || ((validates || was_just_validated) && !was_empty_);
   if (!was_just_validated && !context_.monitored) {
     Judge(is_whole && context_.was_validated && position_.batch > 0);
   }
@@ -423,9 +455,13 @@ bool Trainer::CloseEpoch(bool is_whole) {
     if (!was_just_validated) on_stop_check.Fire(context_);
     return true;
   }
-  parts_.schedules.AfterEpoch({.scores = context_.scores,
-                               .monitored = context_.monitored,
-                               .is_complete = context_.was_validated});
+  parts_.schedules.AfterEpoch(
+      {.scores = context_.scores,
+       .monitored = context_.monitored,
+       .is_complete = context_.was_validated,
+       // Validations by batches have seen those of training, too.
+       .is_measured = validates || !parts_.val ||
+                      plan.unit == ValidationPlan::Unit::kEpochs});
   if (AskStopConditions()) is_finished_ = true;
   return true;
 }
@@ -435,6 +471,7 @@ bool Trainer::Commit() {
   position_.batch = 0;
   seconds_before_ = data_wait_ = 0;
   train_meter_.Reset();
+  earlier_meter_.Reset();
   const Agreement::Wishes agreed =
       agreement_.Now({.stop = stop_requested_,
                       .finish = is_finished_ || hook_stop_.exchange(false),

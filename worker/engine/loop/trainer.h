@@ -18,10 +18,11 @@
 // after the schedulers' step, so a run that goes on has the right rate.
 //
 // A validation within an epoch takes place after a batch: on_validation_began,
-// on_validation_finished, on_stop_check, and the next on_step_boundary can save
-// what was the best. A run that a limit or a hook ends within an epoch closes
-// with the scores so far (on_epoch_finished, on_stop_check, which stops nothing
-// any more, not on_epoch_committed), and no scheduler steps for that epoch.
+// on_validation_finished, schedulers with a metric step, on_stop_check, and the
+// next on_step_boundary can save what was the best. A run that a limit or a
+// hook ends within an epoch closes with the scores so far (on_epoch_finished,
+// on_stop_check, which stops nothing any more, not on_epoch_committed), and no
+// scheduler steps for that epoch.
 //
 // Ranks end together: after the step at which one of them has a hook that wants
 // to stop, or the validation after which one does; a request from outside and
@@ -252,6 +253,10 @@ class Trainer : public StepControl {
   EpochRun ValidationRun(const std::string& phase);
   void PrepareSync(const nlohmann::ordered_json& state);
   void SanityCheck();
+  // Throws when an epoch had no batch and nothing but batches ends the run.
+  void CheckProgress() const;
+  // What the ranks trained in this pass, each second of its training.
+  double TrainingRate() const;
   // Throws when the last epoch's loss is not finite: such a run did not
   // succeed.
   void CheckLoss() const;
@@ -263,6 +268,8 @@ class Trainer : public StepControl {
   bool Validate(const std::string& phase);
   // A validation that is due after a batch. False: it left early.
   bool ValidateWithin();
+  // Throws when two scores have one name.
+  void CheckScores() const;
   // After a batch with which no gradients wait: the ranks agree on what is to
   // be done, and hooks may save.
   Verdict AtStepBoundary();
@@ -318,6 +325,8 @@ class Trainer : public StepControl {
   Agreement agreement_;
   Position position_;
   Meter train_meter_;
+  // Of the running epoch, what was measured before its last validation.
+  Meter earlier_meter_;
   Meter val_meter_;
   TrainerContext context_;
   MessageHub messages_;
@@ -331,6 +340,7 @@ class Trainer : public StepControl {
   bool asks_at_steps_ = false;
   bool is_time_over_ = false;
   bool told_empty_ = false;  // that there is nothing to validate by
+  bool was_empty_ = false;   // the last validation
   bool was_empty_ = false;   // the last validation
   int64_t told_skipped_steps_ = 0;
   bool is_stopping_ = false;
@@ -349,6 +359,11 @@ class Trainer : public StepControl {
   double data_wait_ = 0;
   // Of all passes before this one, also in earlier attempts.
   double training_seconds_ = 0;
+  // Of this pass, and on this rank: samples trained, time, and what of it the
+  // validations within took.
+  int64_t pass_samples_ = 0;
+  double pass_seconds_ = 0;
+  double within_seconds_ = 0;
   bool is_in_pass_ = false;
 };
 

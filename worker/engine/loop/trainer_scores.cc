@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <set>
+#include <string_view>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -96,7 +98,8 @@ bool Trainer::Validate(const std::string& phase) {
   Communicator& communicator = *environment_.communicator;
   at::Tensor samples = at::tensor({run.num_samples}, at::kLong);
   communicator.AllReduceSum(samples);
-  if (samples.item<int64_t>() > 0) {
+  was_empty_ = samples.item<int64_t>() == 0;
+  if (!was_empty_) {
     const std::string prefix = phase + "/";
     for (auto& score : ReduceMeter(communicator, val_meter_, prefix)) {
       context_.scores.push_back(std::move(score));
@@ -110,25 +113,48 @@ bool Trainer::Validate(const std::string& phase) {
                                    "it, and what looks at them does not act");
   }
   TellSkipped(phase, *parts_.val);
+  CheckScores();
   Judge(/*must_be_there=*/false);
   on_validation_finished.Fire(context_);
   return true;
 }
 
+void Trainer::CheckScores() const {
+  std::set<std::string_view> names;
+  for (const auto& [name, ignored] : context_.scores) {
+    if (names.insert(name).second) continue;
+    throw Error(ErrorKind::kBadSpec,
+                "score \"" + name +
+                    "\": two losses, metrics or hooks give it; names of their "
+                    "own are needed (name)");
+  }
+}
+
 bool Trainer::ValidateWithin() {
+  const auto began = std::chrono::steady_clock::now();
   context_.is_mid_epoch = true;
   context_.monitored.reset();
   context_.scores.clear();
-  if (parts_.plan.validation.unit == ValidationPlan::Unit::kBatches) {
-    // Of the batches since the last validation.
+  const bool counts_batches =
+      parts_.plan.validation.unit == ValidationPlan::Unit::kBatches;
+  if (counts_batches) {
+    // Of the epoch's batches since the last validation.
     context_.scores =
         ReduceMeter(*environment_.communicator, train_meter_, "train/");
+    earlier_meter_.Include(train_meter_);
     train_meter_.Reset();
   }
   asks_now_ = true;
   if (!Validate("val")) return false;
-  context_.was_validated = true;
+  context_.was_validated = !was_empty_;
+  parts_.schedules.AfterValidation(
+      {.scores = context_.scores,
+       .monitored = context_.monitored,
+       .is_complete = counts_batches && !was_empty_});
   if (AskStopConditions()) hook_stop_ = true;
+  const std::chrono::duration<double> lasted =
+      std::chrono::steady_clock::now() - began;
+  within_seconds_ += lasted.count();
   return true;
 }
 
@@ -141,7 +167,7 @@ void Trainer::Judge(bool must_be_there) {
   }
   // A side of a GAN may rest for a whole epoch, and then has no score; and an
   // empty validation has none.
-  if (!must_be_there || told_empty_ ||
+  if (!must_be_there || was_empty_ ||
       !parts_.training_runner->needs_criterion()) {
     return;
   }

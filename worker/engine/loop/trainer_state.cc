@@ -185,6 +185,7 @@ std::string Trainer::OwnState() const {
       position_.batch == 0 ? Skipped{} : parts_.train->skipped();
   const nlohmann::ordered_json json = {
       {"meter", train_meter_.State()},
+      {"earlier_meter", earlier_meter_.State()},
       {"skipped", skipped.samples},
       {"skipped_of_round", skipped.of_round},
       {"runner", parts_.training_runner->State()}};
@@ -410,6 +411,8 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   const auto& ranks = json.at("ranks");
   if (before == now) {
     train_meter_.LoadState(ranks.at(rank).at("meter"));
+    earlier_meter_.LoadState(
+        ranks.at(rank).value("earlier_meter", Json::array()));
     parts_.train->ContinueSkipped(
         ShareSkipped(Json::array({ranks.at(rank)}), 0, 1));
     parts_.training_runner->LoadState(ranks.at(rank).at("runner"));
@@ -436,11 +439,17 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   parts_.training_runner->LoadState(ranks.at(0).at("runner"));
   if (batch) {
     Json meters = Json::array();
-    for (const auto& each : ranks) meters.push_back(each.at("meter"));
+    Json earlier = Json::array();
+    for (const auto& each : ranks) {
+      meters.push_back(each.at("meter"));
+      earlier.push_back(each.value("earlier_meter", Json::array()));
+    }
     train_meter_.LoadState(MergeMeters(meters, rank));
+    earlier_meter_.LoadState(MergeMeters(earlier, rank));
     parts_.train->ContinueSkipped(ShareSkipped(ranks, rank, now.world_size));
   } else {
     train_meter_.Reset();
+    earlier_meter_.Reset();
     seconds_before_ = data_wait_ = 0;
   }
   if (is_main_rank()) {

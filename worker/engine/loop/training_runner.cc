@@ -76,6 +76,7 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
     ++position.global_batch;
     context.step = position.step;
     context.global_batch = position.global_batch;
+    run.num_samples += context.samples;
     on_post_step.Fire(context);
     AddMetrics(context.metrics, context.samples, run.meter);
     on_step_metrics.Fire(context);
@@ -85,7 +86,11 @@ bool TrainingRunner::RunEpoch(EpochRun& run) {
                                 .is_last = feed.is_last(),
                                 .hook_wants_stop = context.stop,
                                 .stop_reason = context.stop_reason});
-    if (LeavesEarly(verdict, feed.is_last())) return false;
+    if (LeavesEarly(verdict, feed.is_last())) {
+      // What goes on another time is not over.
+      if (verdict == StepControl::Verdict::kFinish) on_epoch_end.Fire(context);
+      return false;
+    }
   }
   CheckWhole(feed);
   on_epoch_end.Fire(context);

@@ -38,10 +38,14 @@ bool PlateauScheduler::IsBetter(double value) const {
 void PlateauScheduler::Step(Optimizer& optimizer,
                             std::optional<double> monitored) {
   ++steps_;
-  if (!monitored.has_value() || steps_ < options_.begin) return;
+  if (monitored.has_value()) Observe(optimizer, *monitored);
+}
+
+void PlateauScheduler::Observe(Optimizer& optimizer, double monitored) {
+  if (steps_ < options_.begin) return;
   if (options_.end.has_value() && steps_ >= *options_.end) return;
-  if (IsBetter(*monitored)) {
-    best_ = *monitored;
+  if (IsBetter(monitored)) {
+    best_ = monitored;
     num_bad_epochs_ = 0;
   } else {
     ++num_bad_epochs_;

@@ -48,6 +48,7 @@ class PlateauScheduler : public Scheduler {
   void Start(Optimizer& optimizer) override;
   // Without `monitored` the epoch counts for begin and end alone.
   void Step(Optimizer& optimizer, std::optional<double> monitored) override;
+  void Observe(Optimizer& optimizer, double monitored) override;
   bool needs_metric() const override { return true; }
   std::string monitor() const override { return options_.monitor; }
   bool is_strict() const override { return options_.is_strict; }

@@ -98,6 +98,14 @@ void SequenceScheduler::Step(Optimizer& optimizer,
   schedulers_[now]->Start(optimizer);
 }
 
+void SequenceScheduler::Observe(Optimizer& optimizer, double monitored) {
+  if (milestones_.empty()) {
+    for (const auto& each : schedulers_) each->Observe(optimizer, monitored);
+  } else {
+    schedulers_[At(steps_)]->Observe(optimizer, monitored);
+  }
+}
+
 const Scheduler* SequenceScheduler::WithMetric() const {
   for (const auto& each : schedulers_) {
     if (each->needs_metric()) return each.get();

@@ -28,6 +28,7 @@ class SequenceScheduler : public Scheduler {
   void Fit(const RunLength& length) override;
   void Start(Optimizer& optimizer) override;
   void Step(Optimizer& optimizer, std::optional<double> monitored) override;
+  void Observe(Optimizer& optimizer, double monitored) override;
   bool needs_metric() const override;
   std::string monitor() const override;
   bool is_strict() const override;

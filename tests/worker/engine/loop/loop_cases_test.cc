@@ -6,11 +6,15 @@
 #include <c10/core/GradMode.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
+
+#include "hooks/early_stopping.h"
 #include "tests/worker/engine/loop/tiny_run.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/bounded_source.h"
 #include "worker/engine/loss/cross_entropy.h"
+#include "worker/engine/schedule/plateau.h"
 
 namespace epochd::engine {
 namespace {
@@ -31,6 +35,17 @@ std::vector<int64_t> EpochValidations(const ValidationPlan& plan, int epochs) {
               {.plan = {.max_epochs = epochs, .validation = plan},
                .val = List(Ones(1))});
   return Validations(run);
+}
+
+Schedules Plateau(const PlateauScheduler::Options& options) {
+  return Schedules({{"", std::make_shared<PlateauScheduler>(options), "here"}});
+}
+
+LoopPlan Iterations(int64_t max, int64_t val_interval) {
+  LoopPlan plan{.max_batches = max, .groups_cross_epochs = true};
+  plan.validation.unit = ValidationPlan::Unit::kBatches;
+  plan.validation.interval = val_interval;
+  return plan;
 }
 
 TEST(LoopTest, Case46HearsNoStopConditionBeforeMinEpochs) {
@@ -118,9 +133,12 @@ TEST(LoopTest, Case178SaysWhatAnEmptyOrEndlessLoaderNeeds) {
 }
 
 TEST(LoopTest, Case126LeavesOutScoresOfAnEmptyValidation) {
-  TinyRun run(
-      List(Ones(1)),
-      {.plan = {.max_epochs = 2}, .monitor = "val/loss", .val = List({})});
+  TinyRun run(List(Ones(1)), {.plan = {.max_epochs = 2},
+                              .monitor = "val/loss",
+                              .val = List({}),
+                              .schedules = Plateau({.patience = 0})});
+  run.trainer->AddHook(std::make_shared<hooks::EarlyStopping>(
+      hooks::EarlyStopping::Options{.metric = "val/loss", .strict = true}));
   Scores scores;
   run.trainer->on_epoch_finished.Bind([&](TrainerContext& context) {
     scores = context.scores;
@@ -129,6 +147,172 @@ TEST(LoopTest, Case126LeavesOutScoresOfAnEmptyValidation) {
   EXPECT_EQ(run.Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(FindScore(scores, "val/loss"), nullptr);
   EXPECT_EQ(run.sink.Of("notice").size(), 1u);
+  EXPECT_EQ(run.trainer->position().epoch, 2);
+  EXPECT_EQ(run.Rate(), 1.0);
+}
+
+TEST(LoopTest, Case126AlsoWithinAnEpoch) {
+  TinyRun run(List(Ones(4)), {.plan = Iterations(8, 3),
+                              .monitor = "val/loss",
+                              .val = List({}),
+                              .schedules = Plateau({.patience = 0})});
+  run.trainer->AddHook(std::make_shared<hooks::EarlyStopping>(
+      hooks::EarlyStopping::Options{.metric = "val/loss", .strict = true}));
+  EXPECT_EQ(run.Run(), Trainer::Outcome::kCompleted);
+  EXPECT_EQ(run.Rate(), 1.0);
+}
+
+TEST(LoopTest, APlateauIsLookedForAtEachValidationOnce) {
+  // No validation is better than the first.
+  const PlateauScheduler::Options options{
+      .maximize = true, .factor = 0.5, .patience = 0, .eps = 0};
+  TinyRun run(List(Ones(10)), {.plan = Iterations(58, 5),
+                               .monitor = "val/loss",
+                               .val = List(Ones(1)),
+                               .schedules = Plateau(options)});
+  std::vector<double> rates;
+  run.trainer->on_stop_check.Bind(
+      [&](TrainerContext&) { rates.push_back(run.Rate()); });
+  run.Run();
+  // The last of the twelve is that of the run's end.
+  ASSERT_EQ(rates.size(), 12u);
+  for (size_t i = 0; i < 11; ++i) EXPECT_EQ(rates[i], std::pow(0.5, i)) << i;
+  // With parts of an epoch.
+  LoopPlan halves{.max_epochs = 3};
+  halves.validation.fraction = 0.5;
+  TinyRun parts(List(Ones(10)), {.plan = halves,
+                                 .monitor = "val/loss",
+                                 .val = List(Ones(1)),
+                                 .schedules = Plateau(options)});
+  parts.Run();
+  EXPECT_EQ(parts.Rate(), std::pow(0.5, 5));
+}
+
+TEST(LoopTest, ALossOfTrainingIsThatOfTheWholeEpoch) {
+  std::vector<Batch> batches;
+  for (const double x : {1.0, 2.0, 3.0, 6.0}) batches.push_back(Inputs({x}));
+  TinyRun run(List(batches),
+              {.plan = Iterations(8, 3), .lr = 0, .val = List(Ones(1))});
+  run.model->w.detach().fill_(1);
+  std::vector<double> within, whole;
+  run.trainer->on_validation_finished.Bind([&](TrainerContext& context) {
+    if (context.is_mid_epoch) {
+      within.push_back(*FindScore(context.scores, "train/loss"));
+    }
+  });
+  run.trainer->on_epoch_finished.Bind([&](TrainerContext& context) {
+    whole.push_back(*FindScore(context.scores, "train/loss"));
+  });
+  run.Run();
+  EXPECT_EQ(within, (std::vector<double>{-2, -1.5}));
+  EXPECT_EQ(whole, (std::vector<double>{-3, -3}));
+}
+
+TEST(LoopTest, CountsSamplesThatAreTrainedByTheTimeOfTraining) {
+  const auto endless = [] {
+    return std::make_unique<ListSource>([](int64_t) { return Ones(2); },
+                                        kEndless);
+  };
+  const auto trained = [](std::unique_ptr<BatchSource> train,
+                          TinyRun::Options options) {
+    TinyRun run(std::move(train), std::move(options));
+    double samples = 0;
+    run.trainer->on_epoch_finished.Bind([&](TrainerContext& context) {
+      samples = context.samples_per_second * context.seconds;
+    });
+    run.Run();
+    return samples;
+  };
+  EXPECT_NEAR(trained(endless(), {.plan = {.max_batches = 7}}), 7, 1e-6);
+  EXPECT_NEAR(trained(List(Ones(9)), {.plan = {.max_batches = 4}}), 4, 1e-6);
+  // A validation within is no part of it.
+  EXPECT_GT(
+      trained(List(Ones(4)), {.plan = Iterations(4, 3), .val = List(Ones(9))}),
+      4.0);
+}
+
+TEST(LoopTest, DoesNotWaitForeverForABatch) {
+  const auto empty = [] {
+    return std::make_unique<ListSource>(
+        [](int64_t epoch) { return Ones(epoch == 0 ? 2 : 0); }, kUnknownLength);
+  };
+  for (const LoopPlan& plan :
+       {LoopPlan{.max_batches = 5}, LoopPlan{.max_steps = 5},
+        LoopPlan{.max_seconds = 1e6}}) {
+    EXPECT_NE(ErrorOf([&] {
+                TinyRun run(empty(), {.plan = plan});
+                run.Run();
+              }).find("has no batch in epoch 2"),
+              std::string::npos);
+  }
+}
+
+TEST(LoopTest, ThePassThatARunEndsInIsOver) {
+  int ends = 0;
+  const auto run = [&](LoopPlan plan, bool stops) {
+    TinyRun tiny(List(Ones(5)), {.plan = plan});
+    ends = 0;
+    tiny.runner().on_epoch_end.Bind([&](RunnerContext&) { ++ends; });
+    tiny.runner().on_post_step.Bind([&](RunnerContext&) {
+      if (stops) tiny.trainer->RequestStop();
+    });
+    return tiny.Run();
+  };
+  run({.max_epochs = 2, .max_steps = 3}, false);
+  EXPECT_EQ(ends, 1);
+  run({.max_batches = 8}, false);
+  EXPECT_EQ(ends, 2);
+  // It goes on another time.
+  EXPECT_EQ(run({.max_epochs = 1}, true), Trainer::Outcome::kStopped);
+  EXPECT_EQ(ends, 0);
+}
+
+class NamedLoss : public MinusMean {
+ public:
+  explicit NamedLoss(std::string name) : name_(std::move(name)) {}
+  const std::string& name() const override { return name_; }
+
+ private:
+  std::string name_;
+};
+
+TEST(LoopTest, NoPartIsCalledAsTheSumOfLosses) {
+  EXPECT_NE(ErrorOf([] {
+              Criterion({std::make_shared<NamedLoss>("loss")});
+            }).find("\"loss\" is what the sum of losses is called"),
+            std::string::npos);
+}
+
+TEST(LoopTest, NoTwoScoresHaveOneName) {
+  const auto problem = [](const Json& changes) {
+    return ErrorOf([&] {
+      Json job = DigitsExperiment(1);
+      job.update(changes);
+      TestRun run(job);
+      run.trainer().Start();
+      run.trainer().Run();
+    });
+  };
+  const Json macro{{"type", "F1"}, {"average", "macro"}};
+  const Json micro{{"type", "F1"}, {"average", "micro"}};
+  EXPECT_NE(
+      problem({{"metrics", {{{"type", "Accuracy"}}, macro, micro}}}).find("f1"),
+      std::string::npos);
+  const Json loss{{"type", "CrossEntropy"}};
+  Json accuracy = loss;
+  accuracy["name"] = "accuracy";
+  EXPECT_NE(problem({{"loss", {loss, accuracy}}}).find("\"accuracy\", too"),
+            std::string::npos);
+  // One that only the run tells.
+  EXPECT_NE(
+      ErrorOf([] {
+        TestRun run(DigitsExperiment(1));
+        run.trainer().validation_runner().on_post_step.Bind(
+            [](RunnerContext& context) { context.AddMetric("accuracy", 1.0); });
+        run.trainer().Start();
+        run.trainer().Run();
+      }).find("score \"val/accuracy\": two"),
+      std::string::npos);
 }
 
 TEST(LoopTest, Case185GivesEachEpochAllOfItsBatches) {

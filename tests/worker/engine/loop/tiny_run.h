@@ -103,6 +103,7 @@ struct TinyRun {
     std::string monitor = "train/loss";
     Meter::Weighting loss_mean = Meter::Weighting::kSamples;
     std::unique_ptr<BatchSource> val{};
+    Schedules schedules{};
     std::shared_ptr<Model> model{};
     std::string output_dir{};  // empty: nothing is written
   };
@@ -123,6 +124,7 @@ struct TinyRun {
     parts.validation_runner = std::make_shared<ValidationRunner>();
     parts.train = std::move(train);
     parts.val = std::move(options.val);
+    parts.schedules = std::move(options.schedules);
     parts.criterion = Criterion({std::make_shared<MinusMean>()});
     parts.val_criterion = parts.criterion;
     parts.plan = options.plan;
@@ -141,6 +143,7 @@ struct TinyRun {
     trainer->Start();
     return trainer->Run();
   }
+  double Rate() { return runner().Optimizers().front().second->lr(); }
   double Weight() const { return model->w[0].item<double>(); }
 
   CollectingSink sink;

@@ -89,6 +89,30 @@ TEST(SchedulesTest, Case29AMissingMetricIsAnErrorOrAWarning) {
   EXPECT_NE(warnings[0].find("\"foo\" is not measured"), std::string::npos);
 }
 
+TEST(SchedulesTest, PlateauCountsEpochsAndLooksAtValidations) {
+  const auto optimizer = MadeOptimizer(kSgd);
+  Schedules schedules = MadeSchedules(
+      {R"({"type": "ReduceLROnPlateau", "monitor": "val/loss", "patience": 0,
+           "factor": 0.5, "begin": 1})",
+       R"({"type": "SequentialLR", "milestones": [9], "schedulers": [
+            {"type": "ReduceLROnPlateau", "monitor": "val/loss",
+             "patience": 0, "factor": 0.5},
+            {"type": "ConstantLR"}]})"},
+      optimizer);
+  schedules.Start();
+  const Scores scores{{"val/loss", 1.0}};
+  schedules.AfterValidation({.scores = scores});
+  schedules.AfterValidation({.scores = scores});
+  EXPECT_EQ(optimizer->lr(), 0.5);  // the second's; the first has not begun
+  EXPECT_EQ(schedules.State()[0]["steps"], 0);
+  schedules.AfterEpoch({.scores = scores, .is_measured = false});
+  EXPECT_EQ(schedules.State()[0]["steps"], 1);
+  EXPECT_EQ(optimizer->lr(), 0.5);
+  schedules.AfterValidation({.scores = scores});
+  schedules.AfterValidation({.scores = scores});
+  EXPECT_EQ(optimizer->lr(), 0.0625);
+}
+
 TEST(SchedulesTest, PlateauPassesOverEpochsWithoutValidation) {
   const auto optimizer = MadeOptimizer(kSgd);
   Schedules schedules = MadeSchedules(
