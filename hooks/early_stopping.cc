@@ -88,7 +88,20 @@ void EarlyStopping::RestoreBest(engine::TrainerContext& context) {
   engine::LoadModel(context.trainer->model(), std::exchange(best_.weights, {}));
   // What is saved from now on is of these weights.
   context.scores = best_.scores;
-  if (options_.metric.empty()) context.monitored = best_.value;
+  const engine::Monitor& monitor = context.trainer->monitor();
+  context.monitored.reset();
+  if (const double* value = engine::FindScore(best_.scores, monitor.metric)) {
+    context.monitored = *value;
+  }
+  if (best_.epoch != monitor.best_epoch && context.is_best) {
+    context.trainer->events().Notice(
+        "warning", "EarlyStopping: epoch " +
+                       std::to_string(monitor.best_epoch + 1) +
+                       ", the last, is the best by " + monitor.metric +
+                       ", but restore_best by " + MetricName(*context.trainer) +
+                       " takes its place; no checkpoint has its weights");
+  }
+  context.is_best = context.is_best && best_.epoch == monitor.best_epoch;
   context.trainer->events().Notice(
       "info", "EarlyStopping: the weights are those of epoch " +
                   std::to_string(best_.epoch + 1) + ", the best by " +

@@ -328,6 +328,27 @@ TEST(EarlyStoppingTest, RestoresTheBestWeightsAtTheEnd) {
   EXPECT_EQ(*engine::FindScore(last, "val/loss"), course.scores[course.Best()]);
 }
 
+// The loss falls to the end: by the monitor the last epoch is the best.
+TEST(EarlyStoppingTest, RestoredWeightsAreNotTakenForTheMonitorsBest) {
+  Json json = RestoringExperiment(3);
+  json["monitor"] = {{"metric", "val/loss"}, {"mode", "min"}};
+  engine::TestRun run(json);
+  bool was_best = false;
+  run.trainer().on_stop_check.Bind(
+      [&](engine::TrainerContext& context) { was_best = context.is_best; });
+  bool is_best = true;
+  std::optional<double> monitored;
+  run.trainer().on_epoch_committed.Bind([&](engine::TrainerContext& context) {
+    is_best = context.is_best;
+    monitored = context.monitored;
+  });
+  const Course course = Follow(run);
+  ASSERT_TRUE(was_best);
+  ASSERT_NE(course.Best() + 1, course.scores.size());
+  EXPECT_FALSE(is_best);
+  EXPECT_EQ(monitored, course.scores[course.Best()]);
+}
+
 TEST(EarlyStoppingTest, TheBestWeightsOutliveARestart) {
   engine::TestRun straight(RestoringExperiment(12));
   const Course course = Follow(straight);
