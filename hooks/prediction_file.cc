@@ -84,12 +84,18 @@ PredictionFile::~PredictionFile() {
   for (const Field& field : fields_) {
     if (field.fd >= 0) close(field.fd);
   }
+  if (predicted_.fd >= 0) close(predicted_.fd);
 }
 
 void PredictionFile::Fail(const std::string& path) {
   throw engine::Error(
       engine::ErrorKind::kInfrastructure,
       "\"" + path + "\": cannot write predictions: " + std::strerror(errno));
+}
+
+void PredictionFile::OpenRows(Field& field) {
+  field.fd = open(field.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (field.fd < 0) Fail(field.path);
 }
 
 void PredictionFile::Open(const engine::Batch& outputs) {
@@ -103,9 +109,28 @@ void PredictionFile::Open(const engine::Batch& outputs) {
                 .path = folder_ + "/" + FileName(name) + ".rows"};
     field.row_bytes = static_cast<int64_t>(values.element_size());
     for (int64_t size : field.shape) field.row_bytes *= size;
-    field.fd = open(field.path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-    if (field.fd < 0) Fail(field.path);
+    OpenRows(field);
     fields_.push_back(std::move(field));
+  }
+  predicted_.row_bytes = 1;
+  predicted_.path = folder_ + "/.predicted.rows";
+  OpenRows(predicted_);
+}
+
+void PredictionFile::WriteRows(const Field& field, const char* bytes,
+                               const std::vector<int64_t>& indices) {
+  // Neighbours are written at once.
+  for (size_t i = 0; i < indices.size();) {
+    size_t end = i + 1;
+    while (end < indices.size() && indices[end] == indices[end - 1] + 1) {
+      ++end;
+    }
+    const auto size = static_cast<size_t>(field.row_bytes) * (end - i);
+    const ssize_t written =
+        pwrite(field.fd, bytes + static_cast<size_t>(field.row_bytes) * i, size,
+               indices[i] * field.row_bytes);
+    if (written != static_cast<ssize_t>(size)) Fail(field.path);
+    i = end;
   }
 }
 
@@ -123,21 +148,10 @@ void PredictionFile::Add(const engine::Batch& outputs,
                               " of " + c10::str(values.scalar_type()) +
                               "; every batch must be alike");
     }
-    const auto* bytes = static_cast<const char*>(values.const_data_ptr());
-    // Neighbours are written at once.
-    for (size_t i = 0; i < indices.size();) {
-      size_t end = i + 1;
-      while (end < indices.size() && indices[end] == indices[end - 1] + 1) {
-        ++end;
-      }
-      const auto size = static_cast<size_t>(field.row_bytes) * (end - i);
-      const ssize_t written =
-          pwrite(field.fd, bytes + static_cast<size_t>(field.row_bytes) * i,
-                 size, indices[i] * field.row_bytes);
-      if (written != static_cast<ssize_t>(size)) Fail(field.path);
-      i = end;
-    }
+    WriteRows(field, static_cast<const char*>(values.const_data_ptr()),
+              indices);
   }
+  WriteRows(predicted_, std::string(indices.size(), 1).data(), indices);
   for (int64_t index : indices) rows_ = std::max(rows_, index + 1);
 }
 
@@ -147,38 +161,80 @@ void PredictionFile::Append(int to, const std::string& path, const void* bytes,
 }
 
 void PredictionFile::AppendRows(int to, const std::string& path,
-                                const Field& field, int64_t rows) {
+                                const Field& field, const Runs& runs) {
   std::vector<char> buffer(kCopyBytes);
-  const auto total = static_cast<size_t>(rows * field.row_bytes);
-  for (size_t done = 0; done < total;) {
-    const ssize_t got =
-        pread(field.fd, buffer.data(), std::min(buffer.size(), total - done),
-              static_cast<off_t>(done));
-    if (got <= 0) Fail(field.path);
-    Append(to, path, buffer.data(), static_cast<size_t>(got));
-    done += static_cast<size_t>(got);
+  for (const auto& [first, past] : runs) {
+    int64_t at = first * field.row_bytes;
+    for (int64_t left = past * field.row_bytes - at; left > 0;) {
+      const ssize_t got =
+          pread(field.fd, buffer.data(),
+                std::min(buffer.size(), static_cast<size_t>(left)), at);
+      if (got <= 0) Fail(field.path);
+      Append(to, path, buffer.data(), static_cast<size_t>(got));
+      at += got;
+      left -= got;
+    }
   }
+}
+
+PredictionFile::Runs PredictionFile::FindRuns(int64_t rows) const {
+  Runs runs;
+  std::vector<char> buffer(kCopyBytes);
+  for (int64_t row = 0; row < rows;) {
+    const ssize_t got =
+        pread(predicted_.fd, buffer.data(),
+              std::min(buffer.size(), static_cast<size_t>(rows - row)), row);
+    if (got <= 0) Fail(predicted_.path);
+    for (ssize_t i = 0; i < got; ++i, ++row) {
+      if (buffer[static_cast<size_t>(i)] == 0) continue;
+      if (runs.empty() || runs.back().second != row) runs.push_back({row, row});
+      ++runs.back().second;
+    }
+  }
+  return runs;
+}
+
+void PredictionFile::AddIndex(const Runs& runs, int64_t count) {
+  Field field{.name = "sample_index",
+              .type = at::kLong,
+              .row_bytes = sizeof(int64_t),
+              .path = folder_ + "/.sample_index.rows"};
+  OpenRows(field);
+  std::vector<int64_t> indices;
+  indices.reserve(static_cast<size_t>(count));
+  for (const auto& [first, past] : runs) {
+    for (int64_t row = first; row < past; ++row) indices.push_back(row);
+  }
+  // Each at its own place, as the rows of other fields.
+  WriteRows(field, reinterpret_cast<const char*>(indices.data()), indices);
+  fields_.push_back(std::move(field));
 }
 
 void PredictionFile::Finish(int64_t rows) {
   if (fields_.empty()) return;
+  const Runs runs = FindRuns(rows);
+  int64_t count = 0;
+  for (const auto& [first, past] : runs) count += past - first;
+  if (count != rows && format_ != Format::kCsv) AddIndex(runs, count);
   switch (format_) {
     case Format::kNpy:
-      WriteNpy(rows);
+      WriteNpy(runs, count);
       break;
     case Format::kSafetensors:
-      WriteSafetensors(rows);
+      WriteSafetensors(runs, count);
       break;
     case Format::kCsv:
-      WriteCsv(rows);
+      WriteCsv(runs);
       break;
   }
-  for (Field& field : fields_) {
+  const auto remove = [](Field& field) {
     close(field.fd);
     field.fd = -1;
     std::error_code error;
     std::filesystem::remove(field.path, error);
-  }
+  };
+  for (Field& field : fields_) remove(field);
+  remove(predicted_);
 }
 
 namespace {
@@ -208,10 +264,10 @@ class NewFile {
 
 }  // namespace
 
-void PredictionFile::WriteNpy(int64_t rows) {
+void PredictionFile::WriteNpy(const Runs& runs, int64_t count) {
   for (const Field& field : fields_) {
     const std::string path = folder_ + "/" + FileName(field.name) + ".npy";
-    std::string shape = std::to_string(rows) + ",";
+    std::string shape = std::to_string(count) + ",";
     for (int64_t size : field.shape) shape += " " + std::to_string(size) + ",";
     std::string header = std::string("{'descr': '") + NumpyType(field.type) +
                          "', 'fortran_order': False, 'shape': (" + shape +
@@ -226,20 +282,20 @@ void PredictionFile::WriteNpy(int64_t rows) {
     NewFile file(path);
     if (file.fd() < 0) Fail(path);
     Append(file.fd(), path, head.data(), head.size());
-    AppendRows(file.fd(), path, field, rows);
+    AppendRows(file.fd(), path, field, runs);
     if (!file.Commit()) Fail(path);
     files_.push_back(path);
   }
 }
 
-void PredictionFile::WriteSafetensors(int64_t rows) {
+void PredictionFile::WriteSafetensors(const Runs& runs, int64_t count) {
   const std::string path = folder_ + "/predictions.safetensors";
   nlohmann::ordered_json header = nlohmann::ordered_json::object();
   int64_t offset = 0;
   for (const Field& field : fields_) {
     std::vector<int64_t> shape = field.shape;
-    shape.insert(shape.begin(), rows);
-    const int64_t end = offset + rows * field.row_bytes;
+    shape.insert(shape.begin(), count);
+    const int64_t end = offset + count * field.row_bytes;
     header[field.name] = {{"dtype", SafetensorsType(field.type)},
                           {"shape", shape},
                           {"data_offsets", {offset, end}}};
@@ -253,13 +309,13 @@ void PredictionFile::WriteSafetensors(int64_t rows) {
   Append(file.fd(), path, &length, sizeof(length));
   Append(file.fd(), path, text.data(), text.size());
   for (const Field& field : fields_) {
-    AppendRows(file.fd(), path, field, rows);
+    AppendRows(file.fd(), path, field, runs);
   }
   if (!file.Commit()) Fail(path);
   files_.push_back(path);
 }
 
-void PredictionFile::WriteCsv(int64_t rows) {
+void PredictionFile::WriteCsv(const Runs& runs) {
   const std::string path = folder_ + "/predictions.csv";
   NewFile file(path);
   if (file.fd() < 0) Fail(path);
@@ -274,7 +330,7 @@ void PredictionFile::WriteCsv(int64_t rows) {
   }
   text += '\n';
   std::vector<char> row;
-  for (int64_t index = 0; index < rows; ++index) {
+  const auto write_row = [&](int64_t index) {
     text += std::to_string(index);
     for (const Field& field : fields_) {
       row.resize(static_cast<size_t>(field.row_bytes));
@@ -304,6 +360,9 @@ void PredictionFile::WriteCsv(int64_t rows) {
       Append(file.fd(), path, text.data(), text.size());
       text.clear();
     }
+  };
+  for (const auto& [first, past] : runs) {
+    for (int64_t index = first; index < past; ++index) write_row(index);
   }
   Append(file.fd(), path, text.data(), text.size());
   if (!file.Commit()) Fail(path);

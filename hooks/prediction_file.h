@@ -10,14 +10,18 @@
 //   csv          <folder>/predictions.csv: a row for each sample, a column for
 //                each number
 //
-// While predicting, <folder>/<field>.rows holds the numbers alone. One thread
-// in each rank.
+// Samples that were not predicted are left out. npy and safetensors then have a
+// field sample_index, too: the places of the rows in the data set.
+//
+// While predicting, <folder>/<field>.rows holds the numbers alone, and
+// .predicted.rows which are there. One thread in each rank.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "worker/engine/core/batch.h"
@@ -54,20 +58,31 @@ class PredictionFile {
     std::string path{};
     int fd = -1;
   };
+  // Rows from the first to before the second.
+  using Runs = std::vector<std::pair<int64_t, int64_t>>;
+
+  static void OpenRows(Field& field);
   void Open(const engine::Batch& outputs);
-  void WriteNpy(int64_t rows);
-  void WriteSafetensors(int64_t rows);
-  void WriteCsv(int64_t rows);
+  static void WriteRows(const Field& field, const char* bytes,
+                        const std::vector<int64_t>& indices);
+  // Those of the first `rows` that were predicted.
+  Runs FindRuns(int64_t rows) const;
+  // A field that names them.
+  void AddIndex(const Runs& runs, int64_t count);
+  void WriteNpy(const Runs& runs, int64_t count);
+  void WriteSafetensors(const Runs& runs, int64_t count);
+  void WriteCsv(const Runs& runs);
   [[noreturn]] static void Fail(const std::string& path);
   static void Append(int to, const std::string& path, const void* bytes,
                      size_t size);
   // Copies a field's rows to the end of `to`.
   static void AppendRows(int to, const std::string& path, const Field& field,
-                         int64_t rows);
+                         const Runs& runs);
 
   const std::string folder_;
   const Format format_;
   std::vector<Field> fields_;
+  Field predicted_;  // a byte for each row
   std::vector<std::string> files_;
   int64_t rows_ = 0;
 };

@@ -75,6 +75,38 @@ TEST(PredictionFileTest, WritesTheRowsOfSeveralRanks) {
   EXPECT_EQ(text, "index,p.0,p.1\n0,0.25,1\n1,0.5,2\n2,0.75,3\n3,1,4\n");
 }
 
+TEST(PredictionFileTest, SamplesThatWereNotPredictedAreLeftOut) {
+  const engine::TempFolder folder;
+  const auto add = [](PredictionFile& file) {
+    file.Add({{"p", at::tensor({5.5, 1.5, 2.5})}}, {5, 1, 2});
+    file.Finish(file.rows());
+  };
+  const at::Tensor rows = at::tensor({1.5, 2.5, 5.5});
+  const at::Tensor places = at::tensor({1, 2, 5}, at::kLong);
+  PredictionFile csv(folder / "csv", Format::kCsv);
+  add(csv);
+  std::ifstream stream(folder / "csv/predictions.csv");
+  const std::string text(std::istreambuf_iterator<char>(stream), {});
+  EXPECT_EQ(text, "index,p\n1,1.5\n2,2.5\n5,5.5\n");
+  PredictionFile npy(folder / "npy", Format::kNpy);
+  add(npy);
+  EXPECT_TRUE(at::equal(engine::ReadNpy(folder / "npy/p.npy"), rows));
+  EXPECT_TRUE(
+      at::equal(engine::ReadNpy(folder / "npy/sample_index.npy"), places));
+  PredictionFile one(folder / "one", Format::kSafetensors);
+  add(one);
+  const auto tensors =
+      engine::ReadSafetensors(folder / "one/predictions.safetensors");
+  ASSERT_EQ(tensors.size(), 2u);
+  EXPECT_TRUE(at::equal(tensors[0].tensor, rows));
+  EXPECT_EQ(tensors[1].name, "sample_index");
+  EXPECT_TRUE(at::equal(tensors[1].tensor, places));
+  // Nothing but the result is left.
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder / "one"),
+                          fs::directory_iterator()),
+            1);
+}
+
 TEST(PredictionFileTest, HalvesThatFormatsLackBecomeFloats) {
   const engine::TempFolder folder;
   PredictionFile file(folder / "out", Format::kSafetensors);
