@@ -14,6 +14,7 @@
 #include <system_error>
 
 #include "hooks/earlier_metrics.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/trainer.h"
@@ -85,6 +86,11 @@ std::string TableAsCsv(const engine::MetricTable& table) {
 }
 
 void MetricLogger::AttachToTrainer(engine::Trainer& trainer) {
+  if (trainer.HasHook(name())) {
+    throw engine::Error(engine::ErrorKind::kBadSpec,
+                        "MetricLogger: there are two, which would write the "
+                        "same files; one is accepted");
+  }
   const std::string& output = trainer.environment().output_dir;
   if (!trainer.is_main_rank() || output.empty()) return;
   trainer_ = &trainer;

@@ -340,6 +340,21 @@ TEST(LifecycleTest, AHookOfSeveralListsIsOneHook) {
                                            "a teardown"}));
 }
 
+TEST(LifecycleTest, HooksThatWriteTheSameFilesAreRefused) {
+  for (const std::string name : {"CheckpointSaver", "MetricLogger"}) {
+    Json json = Experiment(1);
+    for (int i = 0; i < 2; ++i) json["hooks"].push_back({{"type", name}});
+    try {
+      engine::TestRun run(json);
+      ADD_FAILURE() << name;
+    } catch (const engine::Error& error) {
+      EXPECT_EQ(error.kind(), engine::ErrorKind::kBadSpec);
+      EXPECT_TRUE(std::string(error.what()).starts_with(name + ": there are"))
+          << error.what();
+    }
+  }
+}
+
 TEST(LifecycleTest, MetricsOfHooksNeedNamesOfTheirOwn) {
   for (const char* name : {"mine", "loss", ""}) {
     engine::TestRun run(Experiment(1));
