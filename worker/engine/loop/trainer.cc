@@ -94,6 +94,11 @@ void Trainer::Check() const {
           "needed for it");
     }
   }
+  if (parts_.predict && parts_.predict->NumBatches() == kEndless) {
+    refuse(
+        "experiment.data.predict: never ends; endless: false and a sampler "
+        "that ends are accepted");
+  }
   if (!parts_.train) return;
   const int64_t batches = parts_.train->NumBatches();
   if (batches == 0) {

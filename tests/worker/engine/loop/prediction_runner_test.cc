@@ -7,6 +7,7 @@
 
 #include "tests/worker/engine/digits_run.h"
 #include "tests/worker/engine/loop/tiny_run.h"
+#include "worker/engine/core/error.h"
 #include "worker/engine/data/loader.h"
 #include "worker/engine/data/views.h"
 
@@ -169,6 +170,22 @@ TEST(PredictionTest, JoinsRanksInTheOrderOfTheData) {
       JoinRanks({FromBytes(ToBytes(first)), FromBytes(ToBytes(second))});
   EXPECT_TRUE(all.joined.At("output").equal(at::arange(5, at::kFloat)));
   EXPECT_EQ(all.num_batches, 2);
+}
+
+TEST(PredictionTest, DataThatNeverEndIsRefused) {
+  Json json = DigitsExperiment(1);
+  json["task"] = "predict";
+  json["data"]["predict"] = json["data"]["val"];
+  json["data"]["predict"]["endless"] = true;
+  json["data"].erase("train");
+  try {
+    TestRun run(json);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("data.predict: never ends"),
+              std::string::npos)
+        << error.what();
+  }
 }
 
 TEST(PredictionTest, PredictsFromAJobFile) {
