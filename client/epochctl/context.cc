@@ -36,7 +36,7 @@ int Context::Fail(const absl::Status& status) const {
       err << "is a coordinator running at " << Safe(read->server)
           << "? (--server, EPOCHD_SERVER)\n";
     }
-  } else if (code == kNotAllowed) {
+  } else if (absl::IsUnauthenticated(status)) {
     err << "the coordinator wrote its token into its state folder; give it "
            "with --token-file or EPOCHD_TOKEN_FILE\n";
   }

@@ -139,8 +139,8 @@ absl::StatusOr<net::ChannelOptions> ToChannelOptions(const Settings& settings) {
     options.token = *std::move(token);
   } else if (!is_default || !absl::IsNotFound(token.status())) {
     // Whatever is wrong with it, without a token nothing is allowed.
-    return absl::PermissionDeniedError("token: " +
-                                       std::string(token.status().message()));
+    return absl::UnauthenticatedError("token: " +
+                                      std::string(token.status().message()));
   }
   return options;
 }
