@@ -2,6 +2,7 @@
 #include "worker/engine/registry/data_stages.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <filesystem>
 #include <fstream>
@@ -58,24 +59,101 @@ TEST(DataStagesTest, BringsTheDataBeforeARunAndTakesItAwayAfter) {
   EXPECT_EQ(Stage(DigitsExperiment(1)), nullptr);
 }
 
-TEST(DataStagesTest, KeepsWhatIsThereAndReplacesWhatIsOlder) {
+std::string ProblemOf(StageFiles& staging) {
+  try {
+    staging.Prepare();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(DataStagesTest, KeepsACopyThatIsAsTheSourceAndReplacesAnother) {
   const TempFolder folder;
   WriteText(folder / "source/a", "one");
   WriteText(folder / "source/below/b", "two");
-  StageFiles staging(folder / "source", folder / "target", false);
+  StageFiles staging(folder / "source", folder / "target/", false);
   staging.Prepare();
   EXPECT_EQ(TextOf(folder / "target/a"), "one");
   EXPECT_EQ(TextOf(folder / "target/below/b"), "two");
-  EXPECT_FALSE(fs::exists(folder / "target.new"));
-  WriteText(folder / "target/mark", "kept");
+  struct stat before, after;
+  ASSERT_EQ(stat((folder / "target").c_str(), &before), 0);
   staging.Prepare();
-  EXPECT_TRUE(fs::exists(folder / "target/mark"));
-  fs::last_write_time(folder / "source",
-                      fs::file_time_type::clock::now() + std::chrono::hours(1));
+  ASSERT_EQ(stat((folder / "target").c_str(), &after), 0);
+  EXPECT_EQ(before.st_ino, after.st_ino);
+  // A folder's own time does not tell that a file of it changed.
+  const auto time = fs::last_write_time(folder / "source/below");
+  WriteText(folder / "source/below/b", "three");
+  fs::last_write_time(folder / "source/below", time);
   staging.Prepare();
-  EXPECT_FALSE(fs::exists(folder / "target/mark"));
+  EXPECT_EQ(TextOf(folder / "target/below/b"), "three");
   staging.Teardown(true);
   EXPECT_TRUE(fs::exists(folder / "target/a"));
+}
+
+TEST(DataStagesTest, ATargetThatIsTheSourceOrAroundItOrInItIsRefused) {
+  const TempFolder folder;
+  WriteText(folder / "data/source/a", "one");
+  fs::create_directory(folder / "x");
+  fs::create_symlink(folder / "data/source", folder / "link");
+  for (const std::string target :
+       {"data/source", "x/../data/source/", "link", "data", "data/source/new",
+        "link/new", "link/a"}) {
+    StageFiles staging(folder / "data/source", folder / target, true);
+    EXPECT_NE(ProblemOf(staging).find("is the source"), std::string::npos)
+        << target;
+    staging.Teardown(true);
+    EXPECT_EQ(TextOf(folder / "data/source/a"), "one") << target;
+  }
+}
+
+TEST(DataStagesTest, LeavesWhatItDidNotBring) {
+  const TempFolder folder;
+  WriteText(folder / "mine/thesis", "years");
+  WriteText(folder / "mine.new/thesis", "more years");
+  fs::last_write_time(folder / "mine",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  WriteText(folder / "source/a", "one");
+  StageFiles staging(folder / "source", folder / "mine", true);
+  EXPECT_NE(ProblemOf(staging).find("is not what StageFiles brought"),
+            std::string::npos);
+  staging.Teardown(true);
+  EXPECT_EQ(TextOf(folder / "mine/thesis"), "years");
+  EXPECT_EQ(TextOf(folder / "mine.new/thesis"), "more years");
+  EXPECT_FALSE(fs::exists(folder / ".mine.epochd-staged"));
+  // What somebody put into a copy is theirs, too.
+  StageFiles other(folder / "source", folder / "copy", true);
+  other.Prepare();
+  WriteText(folder / "copy/thesis", "years");
+  EXPECT_NE(ProblemOf(other), "");
+  other.Teardown(true);
+  EXPECT_EQ(TextOf(folder / "copy/thesis"), "years");
+  // A copy made by hand serves, and stays.
+  WriteText(folder / "by_hand/a", "one");
+  fs::last_write_time(folder / "by_hand/a",
+                      fs::last_write_time(folder / "source/a"));
+  StageFiles third(folder / "source", folder / "by_hand", true);
+  third.Prepare();
+  third.Teardown(true);
+  EXPECT_EQ(TextOf(folder / "by_hand/a"), "one");
+}
+
+TEST(DataStagesTest, TheLastJobThatUsesATargetTakesItAway) {
+  const TempFolder folder;
+  WriteText(folder / "source/a", "one");
+  StageFiles first(folder / "source", folder / "target", true);
+  StageFiles second(folder / "source", folder / "target", true);
+  first.Prepare();
+  second.Prepare();
+  first.Teardown(true);
+  EXPECT_EQ(TextOf(folder / "target/a"), "one");
+  WriteText(folder / "source/a", "another");
+  EXPECT_NE(ProblemOf(first).find("used by another job"), std::string::npos);
+  EXPECT_EQ(TextOf(folder / "target/a"), "one");
+  first.Teardown(true);
+  second.Teardown(true);
+  EXPECT_FALSE(fs::exists(folder / "target"));
+  EXPECT_EQ(std::distance(fs::directory_iterator(folder.path()), {}), 1);
 }
 
 TEST(DataStagesTest, OneRankPreparesAndNoneIsTornDownThatFailed) {
