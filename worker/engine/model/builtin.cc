@@ -75,6 +75,9 @@ Component MlpComponent() {
               TextParameter("output", "output", "field to return")}};
 }
 
+// Of one layer: 256 GiB. Without a limit memory is filled first.
+constexpr double kMaxWeights = 68719476736;
+
 std::shared_ptr<Model> BuildMlp(const Params& params) {
   MlpOptions options;
   options.fields = FieldsFrom(params);
@@ -84,6 +87,18 @@ std::shared_ptr<Model> BuildMlp(const Params& params) {
   options.activation = params.String("activation");
   options.dropout = params.Float("dropout");
   options.flatten = params.Bool("flatten");
+  auto inputs = static_cast<double>(options.in_features);
+  for (const int64_t width : options.hidden) {
+    const auto outputs = static_cast<double>(width);
+    if (inputs * outputs > kMaxWeights) {
+      params.Fail("hidden", std::to_string(width) + " makes a layer of " +
+                                nlohmann::json(inputs * outputs).dump() +
+                                " weights; up to " +
+                                nlohmann::json(kMaxWeights).dump() +
+                                " are accepted");
+    }
+    inputs = outputs;
+  }
   return MakeMlp(options);
 }
 

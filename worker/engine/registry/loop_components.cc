@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/registry/loop_components.h"
 
+#include <limits>
+
 #include "worker/engine/loop/gan_training_runner.h"
 #include "worker/engine/loop/training_runner.h"
 #include "worker/engine/registry/loop_plan.h"
@@ -89,6 +91,10 @@ GradScaler::Options ReadScaler(const Params& params) {
   const Json& given = params.Raw("grad_scaler");
   if (given.is_null()) return options;
   options.init_scale = given.value("init_scale", options.init_scale);
+  if (options.init_scale > std::numeric_limits<float>::max()) {
+    params.Fail("grad_scaler", "init_scale: " + given.at("init_scale").dump() +
+                                   "; up to 3.4e38 is accepted");
+  }
   options.growth_factor = given.value("growth_factor", options.growth_factor);
   options.backoff_factor =
       given.value("backoff_factor", options.backoff_factor);

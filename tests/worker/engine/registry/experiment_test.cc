@@ -94,6 +94,14 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
       {R"({"data": {"train": null}})", "experiment.data.train"},
       {R"({"data": {"train": {"batch_size": 100000, "drop_last": true}}})",
        "experiment.data.train.batch_size: 100000 leaves no full batch"},
+      {R"({"data": {"train": {"split": null, "type": "Subset", "indices": [],
+                              "file": null, "dataset": {"type": "Digits"}}}})",
+       "experiment.data.train: no sample is left; training needs"},
+      {R"({"runner": {"type": "TrainingRunner", "precision": "fp16",
+                      "grad_scaler": {"init_scale": 1e300}}})",
+       "experiment.runner.grad_scaler: init_scale: 1e+300; up to 3.4e38 is"},
+      {R"({"model": {"hidden": [2000000000, 2000000000]}})",
+       "experiment.model.hidden: 2000000000 makes a layer of 128000000000.0"},
       {R"({"monitor": {"mode": "most"}})", "known are min, max"},
       {R"({"monitor": {"metrik": "val/loss"}})", "did you mean 'metric'?"},
       {R"({"monitor": {"metric": "val/acuracy"}})",
@@ -122,6 +130,10 @@ TEST(ExperimentTest, RefusesWhatTheCatalogueCannotSay) {
   for (const Case& each : kCases) {
     Json json = DigitsExperiment(1);
     json.merge_patch(Json::parse(each.patch));
+    if (Json& data = json["data"];
+        data.contains("train") && data["train"].contains("dataset")) {
+      data["train"]["dataset"]["file"] = DigitsFile();
+    }
     const std::string reason = WhyRefused(json);
     EXPECT_NE(reason.find(each.reason), std::string::npos)
         << each.patch << " gave \"" << reason << "\"";
