@@ -341,7 +341,6 @@ class Trainer : public StepControl {
   bool is_time_over_ = false;
   bool told_empty_ = false;  // that there is nothing to validate by
   bool was_empty_ = false;   // the last validation
-  bool was_empty_ = false;   // the last validation
   int64_t told_skipped_steps_ = 0;
   bool is_stopping_ = false;
   std::string resumed_from_;
