@@ -134,8 +134,9 @@ TEST(TrainerTest, LeavesAtTheNextStepWhenAskedToStop) {
 
 TEST(TrainerTest, NamesTheScoresWhenTheMonitoredOneIsMissing) {
   Json json = DigitsExperiment(1);
-  // Clipping by value tells no norm, which only the run shows.
-  json["hooks"] = {{{"type", "GradientClip"}, {"max_value", 1.0}}};
+  // No gradient is clipped in validation, which only the run shows.
+  json["hooks"] = {
+      {{"type", "GradientClip"}, {"max_norm", 1.0}, {"scope", "val"}}};
   json["monitor"]["metric"] = "train/grad_norm";
   TestRun run(json);
   run.trainer().Start();
