@@ -23,13 +23,13 @@
 // Types: bool, int, float, string, path, duration (`90s`, `10m`, `2h`), size
 // (`512MiB`), every (`1 epoch`, `100 steps`, `10m`), score (the name of a
 // metric, such as val/accuracy), checkpoint (of a job, `job/<id>/best`, or a
-// folder; or a word that stands for one), constant (a number, or text that computes one:
-// `0.01/pi`), expression (a number, or text over variables: `-sin(pi*x)`; see
-// expression/expression.h), any, map, list<T>, map<T>, section<Name> (a
-// mapping whose keys are the parameters of the component of kind "section"
-// with that name), and component<kind> (a mapping in one of the forms of
-// component_form.h, or a `${ref:name}`). `int` fits float; a single T is
-// accepted for list<T> only when `scalar_ok`. The experiment itself is the
+// folder; or a word that stands for one), constant (a number, or text that
+// computes one: `0.01/pi`), expression (a number, or text over variables:
+// `-sin(pi*x)`; see expression/expression.h), any, map, list<T>, map<T>,
+// section<Name> (a mapping whose keys are the parameters of the component of
+// kind "section" with that name), and component<kind> (a mapping in one of the
+// forms of component_form.h, or a `${ref:name}`). `int` fits float; a single T
+// is accepted for list<T> only when `scalar_ok`. The experiment itself is the
 // component of kind "experiment" named "Experiment"; its parameters are its
 // keys.
 #pragma once

@@ -159,10 +159,10 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
     scope_.Notice("warning", path + ": " + TellUnreadable(unreadable));
   }
   if (part == "train" && source->NumSamples() == 0) {
-    Refuse(path, std::string("no sample is left") +
-                     (ddp_.drops_uneven ? " for each rank by ddp.uneven: drop"
-                                        : "") +
-                     "; training needs at least one");
+    Refuse(path,
+           std::string("no sample is left") +
+               (ddp_.drops_uneven ? " for each rank by ddp.uneven: drop" : "") +
+               "; training needs at least one");
   }
   if (part == "train" && source->NumBatches() == 0) {
     Refuse(AppendKey(path, "batch_size"),
