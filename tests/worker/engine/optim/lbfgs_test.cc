@@ -5,32 +5,14 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "tests/worker/engine/optim/valley.h"
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
 namespace {
 
-std::vector<NamedTensor> MakePoint() {
-  return {{"x", torch::full({1}, -1.5).requires_grad_()},
-          {"y", torch::full({1}, 2.0).requires_grad_()}};
-}
-
-// Rosenbrock's valley, least at (1, 1).
-Optimizer::Closure Valley(const std::vector<NamedTensor>& point,
-                          Optimizer& optimizer) {
-  return [&point, &optimizer] {
-    optimizer.ZeroGrad();
-    const at::Tensor& x = point[0].tensor;
-    const at::Tensor& y = point[1].tensor;
-    at::Tensor loss =
-        ((1 - x).square() + 100 * (y - x.square()).square()).sum();
-    loss.backward();
-    return loss;
-  };
-}
-
 TEST(LbfgsTest, FindsTheEndOfTheValley) {
-  const std::vector<NamedTensor> point = MakePoint();
+  const ValleyPoint point = StartPoint();
   Lbfgs optimizer(point, {.strong_wolfe = true});
   for (int step = 0; step < 10; ++step) {
     optimizer.Step(Valley(point, optimizer));
@@ -44,17 +26,14 @@ TEST(LbfgsTest, ContinuesBitForBitFromItsState) {
   for (const bool wolfe : {false, true}) {
     const Lbfgs::Options options{
         .lr = wolfe ? 1.0 : 0.01, .max_iter = 3, .strong_wolfe = wolfe};
-    const std::vector<NamedTensor> point = MakePoint();
+    const ValleyPoint point = StartPoint();
     Lbfgs whole(point, options);
     for (int step = 0; step < 3; ++step) whole.Step(Valley(point, whole));
     std::vector<NamedTensor> state;
     for (const auto& [name, tensor] : whole.State()) {
       state.push_back({name, tensor.detach().clone()});
     }
-    std::vector<NamedTensor> resumed;
-    for (const auto& [name, tensor] : point) {
-      resumed.push_back({name, tensor.detach().clone().requires_grad_()});
-    }
+    const ValleyPoint resumed = ValleyCopyOf(point);
     Lbfgs second(resumed, options);
     second.LoadState(state);
     EXPECT_EQ(second.num_steps(), 3);
@@ -68,7 +47,7 @@ TEST(LbfgsTest, ContinuesBitForBitFromItsState) {
 }
 
 TEST(LbfgsTest, EndsWhenAStepMadeWeightsThatAreNotFinite) {
-  const std::vector<NamedTensor> point = MakePoint();
+  const ValleyPoint point = StartPoint();
   Lbfgs optimizer(point, {.max_iter = 4});
   int evaluations = 0;
   const auto evaluate = [&] {
@@ -83,7 +62,7 @@ TEST(LbfgsTest, EndsWhenAStepMadeWeightsThatAreNotFinite) {
 }
 
 TEST(LbfgsTest, RefusesWhatItCannotDo) {
-  const std::vector<NamedTensor> point = MakePoint();
+  const ValleyPoint point = StartPoint();
   EXPECT_THROW(Lbfgs(std::vector<ParameterGroup>{{.parameters = {point[0]}},
                                                  {.parameters = {point[1]}}},
                      {}),

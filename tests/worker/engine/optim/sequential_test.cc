@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "tests/worker/engine/optim/valley.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/optim/adam.h"
 #include "worker/engine/optim/lbfgs.h"
@@ -13,33 +14,9 @@
 namespace epochd::engine {
 namespace {
 
-using ValleyPoint = std::vector<NamedTensor>;
-
-ValleyPoint StartPoint() {
-  return {{"x", torch::full({1}, -1.5).requires_grad_()},
-          {"y", torch::full({1}, 2.0).requires_grad_()}};
-}
-
-ValleyPoint ValleyCopyOf(const ValleyPoint& point) {
-  ValleyPoint copy;
-  for (const auto& [name, tensor] : point) {
-    copy.push_back({name, tensor.detach().clone().requires_grad_()});
-  }
-  return copy;
-}
-
-// Rosenbrock's valley, least at (1, 1). Calls the closure as a loop does: only
-// where the optimizer needs it.
+// Calls the closure as a loop does: only where the optimizer needs it.
 void StepInValley(const ValleyPoint& point, Optimizer& optimizer) {
-  const Optimizer::Closure evaluate = [&point, &optimizer] {
-    optimizer.ZeroGrad();
-    const at::Tensor& x = point[0].tensor;
-    const at::Tensor& y = point[1].tensor;
-    at::Tensor loss =
-        ((1 - x).square() + 100 * (y - x.square()).square()).sum();
-    loss.backward();
-    return loss;
-  };
+  const Optimizer::Closure evaluate = Valley(point, optimizer);
   if (optimizer.needs_closure()) {
     optimizer.Step(evaluate);
   } else {
