@@ -24,6 +24,9 @@ bool SameSpec(const job::JobSpec& a, const job::JobSpec& b) {
 
 }  // namespace
 
+// A refusal may rest on what this turn is about to commit, such as a deletion:
+// where that is dropped, its cause is told instead.
+
 void Core::Submit(std::shared_ptr<const job::JobSpec> spec,
                   std::string request_id, Done<JobView> done) {
   const auto answer_with = [&](job::JobId id) {
@@ -40,9 +43,9 @@ void Core::Submit(std::shared_ptr<const job::JobSpec> spec,
         });
   };
   const auto refuse = [&](absl::Status why) {
-    AnswerAfterCommit([why = std::move(why),
-                       done = std::move(done)](const absl::Status&) mutable {
-      done(std::move(why));
+    AnswerAfterCommit([why = std::move(why), done = std::move(done)](
+                          const absl::Status& status) mutable {
+      done(status.ok() ? std::move(why) : status);
     });
   };
   if (spec == nullptr) {
@@ -148,12 +151,12 @@ void Core::Cancel(job::JobId id, const std::string& etag, Done<JobView> done) {
   }
   AnswerAfterCommit([this, id, refusal, done = std::move(done)](
                         const absl::Status& status) mutable {
-    if (!refusal.ok()) {
-      done(refusal);
-    } else if (status.ok()) {
-      done(board_.Get(id));
-    } else {
+    if (!status.ok()) {
       done(status);
+    } else if (!refusal.ok()) {
+      done(refusal);
+    } else {
+      done(board_.Get(id));
     }
   });
 }
@@ -206,7 +209,7 @@ void Core::Delete(job::JobId id, std::string request_id, DoneStatus done) {
   }
   AnswerAfterCommit(
       [refusal, done = std::move(done)](const absl::Status& status) mutable {
-        done(refusal.ok() ? status : refusal);
+        done(status.ok() ? refusal : status);
       });
 }
 

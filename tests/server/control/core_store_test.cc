@@ -35,6 +35,35 @@ TEST(CoreStoreTest, WhatCannotBeStoredDidNotHappen) {  // R-19
   EXPECT_EQ(rig.State(job->job->id), JobState::kStarting);
 }
 
+TEST(CoreStoreTest, ARefusalThatRestsOnWhatWasDroppedIsNotTold) {
+  Rig rig;
+  const auto id = rig.Submit(Spec())->job->id;
+  ASSERT_TRUE(rig.Cancel(id).ok());
+  rig.store().FailWith(Full());
+  std::vector<absl::Status> told;
+  rig.core().BeginTurn();
+  // The second finds the job deleted by the first, which then is not.
+  for (int i = 0; i < 2; ++i) {
+    rig.core().Delete(id, "", [&](absl::Status one) { told.push_back(one); });
+  }
+  rig.core().Submit(Spec(1), "r", [&](absl::StatusOr<JobView> one) {
+    told.push_back(one.status());
+  });
+  // So does a submit with the name of one that is not made.
+  rig.core().Submit(Spec(2), "r", [&](absl::StatusOr<JobView> one) {
+    told.push_back(one.status());
+  });
+  rig.core().Settle();
+  ASSERT_EQ(told.size(), 4u);
+  for (const absl::Status& one : told) {
+    EXPECT_EQ(one.code(), Code::kResourceExhausted) << one;
+  }
+  EXPECT_EQ(rig.State(id), JobState::kCancelled);
+  rig.store().FailWith(absl::OkStatus());
+  EXPECT_TRUE(rig.Delete(id).ok());
+  EXPECT_EQ(rig.Delete(id).code(), Code::kNotFound);
+}
+
 TEST(CoreStoreTest, HeartbeatsGoOnWhileTheStoreIsFull) {
   Rig rig;
   ASSERT_TRUE(rig.Register("a", 1).ok());

@@ -128,6 +128,22 @@ class History {
     return after;
   }
 
+  // Of several that were asked the same and not answered, the one that began
+  // first can stand for each: whenever another may happen, it may.
+  bool HasTwin(size_t i, const Done& done) const {
+    const Operation& one = operations_[i];
+    if (one.outcome != Operation::Outcome::kUnknown) return false;
+    for (size_t j = 0; j < operations_.size(); ++j) {
+      const Operation& other = operations_[j];
+      if (!done[j] && other.outcome == one.outcome && other.kind == one.kind &&
+          (one.kind == Operation::Kind::kSubmit || other.id == one.id) &&
+          other.begin < one.begin) {
+        return true;
+      }
+    }
+    return false;
+  }
+
   bool Search(const Done& done, const State& state) {
     int64_t first_end = std::numeric_limits<int64_t>::max();
     bool none_answered = true;
@@ -140,7 +156,9 @@ class History {
     if (none_answered) return true;
     if (!tried_.insert({done.to_string(), state}).second) return false;
     for (size_t i = 0; i < operations_.size(); ++i) {
-      if (done[i] || operations_[i].begin > first_end) continue;
+      if (done[i] || operations_[i].begin > first_end || HasTwin(i, done)) {
+        continue;
+      }
       Done more = done;
       more.set(i);
       for (const State& next : After(state, operations_[i])) {

@@ -37,14 +37,23 @@ class Service {
     std::unique_ptr<Controller> controller;
     std::atomic<bool> over = false;
   };
+  // Waits while none is there, as who asked one that is ending would be told
+  // nothing, at once, until nothing is left to ask.
   std::shared_ptr<Life> Connect() {
     absl::MutexLock lock(&mutex_);
+    mutex_.Await(absl::Condition(
+        +[](std::shared_ptr<Life>* life) { return *life != nullptr; }, &life_));
     return life_;
   }
   void Restart() {
-    if (life_ != nullptr) {
-      life_->over = true;
-      life_->controller->Stop();
+    std::shared_ptr<Life> last;
+    {
+      absl::MutexLock lock(&mutex_);
+      last.swap(life_);
+    }
+    if (last != nullptr) {
+      last->over = true;
+      last->controller->Stop();
     }
     auto life = std::make_shared<Life>();
     life->controller = std::make_unique<Controller>(Options{}, clock_, store_);
