@@ -15,12 +15,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "worker/engine/core/model.h"
+#include "worker/engine/core/pending_reads.h"
 
 namespace epochd::engine {
 
@@ -31,6 +33,13 @@ struct Snapshot {
   nlohmann::ordered_json json;
   // Where it was read from; empty: it was not.
   std::string path{};
+  // Tensors of `state` that stay as they are until their owner lets those
+  // finish that read them, so that they need not be copied at once.
+  struct Late {
+    std::shared_ptr<PendingReads> reads;
+    std::vector<at::Tensor> tensors{};
+  };
+  std::vector<Late> late{};
 };
 
 struct SavedCheckpoint {

@@ -68,6 +68,7 @@ void CheckpointWriter::Run() {
     // Nobody else touches folder_ and snapshot_ while is_writing_.
     Result result;
     try {
+      copy_.Finish();
       result.saved = WriteCheckpoint(folder_, snapshot_);
     } catch (const std::exception& error) {
       result.error = error.what();

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // CheckpointWriter: writes checkpoints beside the training. Start() stalls the
-// caller by the copy of the tensors to the host; a thread hashes, writes,
-// syncs and renames. At most one is under way: a Start() that comes before the
-// last one is done waits for it. Used by one thread; its own thread begins at
-// the first Start() and ends with the object, which waits for it.
+// caller by the copy of the tensors to the host that cannot wait (host_copy.h);
+// a thread copies the others, hashes, writes, syncs and renames. At most one is
+// under way: a Start() that comes before the last one is done waits for it.
+// Used by one thread; its own thread begins at the first Start() and ends with
+// the object, which waits for it.
 //
 //   writer.Start(folder, trainer.TakeSnapshot());
 //   ...
@@ -48,7 +49,7 @@ class CheckpointWriter {
   void Run();
   std::optional<Result> TakeLocked();
 
-  HostCopy copy_;  // the caller's, but not while writing
+  HostCopy copy_;  // the thread's while writing, else the caller's
   std::thread thread_;
 
   std::mutex mutex_;  // guards what follows

@@ -13,12 +13,14 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "worker/engine/core/model.h"
+#include "worker/engine/core/pending_reads.h"
 
 namespace epochd::engine {
 
@@ -73,6 +75,11 @@ class Optimizer {
   // State tensors named "<state>.<parameter>", such as
   // "exp_avg.layers.0.weight"; "step" is a [1] double tensor.
   virtual std::vector<NamedTensor> State() const = 0;
+  // Who reads what State() gave adds to it and may go on reading: it finishes
+  // before a step changes them. nullptr: they are the caller's to read now.
+  virtual std::shared_ptr<PendingReads> pending_reads() const {
+    return nullptr;
+  }
   // Restores what State() gave. Throws Error naming what is missing or of
   // another shape; the optimizer is then unchanged.
   virtual void LoadState(const std::vector<NamedTensor>& state) = 0;

@@ -230,10 +230,13 @@ Snapshot Trainer::TakeSnapshot() {
   snapshot.model = ModelTensors(*parts_.model);
   for (const auto& [name, optimizer] : parts_.training_runner->Optimizers()) {
     if (IsSharded(*optimizer)) continue;
+    Snapshot::Late late{.reads = optimizer->pending_reads()};
     for (NamedTensor& each : optimizer->State()) {
+      late.tensors.push_back(each.tensor);
       snapshot.state.push_back(
           {name + "." + each.name, std::move(each.tensor)});
     }
+    if (late.reads) snapshot.late.push_back(std::move(late));
   }
   snapshot.json = StateJson();
   snapshot.json["ranks"] = Json::array();

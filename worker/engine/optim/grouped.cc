@@ -87,6 +87,7 @@ GroupedOptimizer::GroupedOptimizer(ParameterGroups groups,
 
 void GroupedOptimizer::Step() {
   const at::NoGradGuard no_grad;
+  reads_->Finish();
   if (!is_bundled_ || !CollectGradients()) {
     MakeBundles();
     CollectGradients();

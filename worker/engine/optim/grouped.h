@@ -14,6 +14,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -83,6 +84,7 @@ class GroupedOptimizer : public Optimizer {
   // "step" is the number of calls of Step(). A parameter that had no gradient
   // in some of them has a further "step.<parameter>".
   std::vector<NamedTensor> State() const final;
+  std::shared_ptr<PendingReads> pending_reads() const final { return reads_; }
   void LoadState(const std::vector<NamedTensor>& state) final;
 
  protected:
@@ -137,6 +139,8 @@ class GroupedOptimizer : public Optimizer {
   const bool has_momentum_;
   int64_t num_steps_ = 0;
   std::vector<Slot> slots_;  // one per parameter
+  // Of the slots' tensors.
+  const std::shared_ptr<PendingReads> reads_ = std::make_shared<PendingReads>();
   std::vector<Bundle> bundles_;
   std::vector<size_t> idle_;  // parameters in no bundle
   bool is_bundled_ = false;

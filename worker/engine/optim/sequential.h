@@ -37,6 +37,9 @@ class SequentialOptimizer : public Optimizer {
   }
   bool has_momentum() const override { return AtWork().has_momentum(); }
   void ScaleRates(double factor) override;
+  std::shared_ptr<PendingReads> pending_reads() const override {
+    return AtWork().pending_reads();
+  }
   std::vector<NamedTensor> State() const override;
   // Takes that of the first optimizer by itself, too.
   void LoadState(const std::vector<NamedTensor>& state) override;

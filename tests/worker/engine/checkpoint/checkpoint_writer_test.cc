@@ -10,6 +10,8 @@
 #include <sstream>
 
 #include "tests/worker/engine/digits_run.h"
+#include "worker/engine/checkpoint/host_copy.h"
+#include "worker/engine/optim/adam.h"
 
 namespace epochd::engine {
 namespace {
@@ -52,6 +54,89 @@ TEST(CheckpointWriterTest, SavesWhatWasThereWhenItWasStarted) {
   EXPECT_GT(result->saved.bytes, 4 << 20);
   // A result is handed out once.
   EXPECT_FALSE(writer.Poll());
+}
+
+// Parameters with gradients under Adam, which has stepped.
+struct Stepped {
+  Stepped() : optimizer({{{"w", Parameter()}, {"v", Parameter()}}}, {}) {
+    optimizer.Step();
+  }
+  static at::Tensor Parameter() {
+    at::Tensor made = at::ones({1 << 20}).requires_grad_();
+    made.mutable_grad() = at::randn({1 << 20});
+    return made;
+  }
+  Snapshot Take() const {
+    Snapshot snapshot;
+    snapshot.state = optimizer.State();
+    snapshot.json = {{"step", 1}};
+    snapshot.late = {{optimizer.pending_reads(), {}}};
+    for (const NamedTensor& each : snapshot.state) {
+      snapshot.late[0].tensors.push_back(each.tensor);
+    }
+    return snapshot;
+  }
+  std::map<std::string, at::Tensor> Values() const {
+    std::map<std::string, at::Tensor> values;
+    for (const auto& [name, tensor] : optimizer.State()) {
+      values[name] = tensor.clone();
+    }
+    return values;
+  }
+  Adam optimizer;
+};
+
+void ExpectEqual(const std::vector<NamedTensor>& state,
+                 const std::map<std::string, at::Tensor>& expected) {
+  ASSERT_EQ(state.size(), expected.size());
+  for (const auto& [name, tensor] : state) {
+    EXPECT_TRUE(tensor.equal(expected.at(name))) << name;
+  }
+}
+
+TEST(HostCopyTest, StateOfAnOptimizerIsCopiedLateButBeforeItsStep) {
+  Stepped run;
+  const auto before = run.Values();
+  HostCopy copy;
+  Snapshot snapshot = run.Take();
+  copy.Take(snapshot);
+  EXPECT_TRUE(snapshot.late.empty());
+  run.optimizer.Step();
+  copy.Finish();
+  ExpectEqual(snapshot.state, before);
+  // Not at once: what is written into it meanwhile is seen.
+  snapshot = run.Take();
+  copy.Take(snapshot);
+  for (const NamedTensor& each : run.optimizer.State()) each.tensor.fill_(7);
+  copy.Finish();
+  EXPECT_EQ(snapshot.state.back().tensor[0].item<float>(), 7);
+}
+
+TEST(HostCopyTest, ATensorThatAHookPutInPlaceOfAnothersIsCopiedAtOnce) {
+  Stepped run;
+  HostCopy copy;
+  Snapshot snapshot = run.Take();
+  at::Tensor own = at::zeros({4});
+  snapshot.state.back().tensor = own;
+  copy.Take(snapshot);
+  own.fill_(1);
+  copy.Finish();
+  EXPECT_EQ(snapshot.state.back().tensor.sum().item<float>(), 0);
+}
+
+TEST(CheckpointWriterTest, StepsThatFollowAtOnceDoNotReachTheFile) {
+  const TempFolder folder;
+  Stepped run;
+  CheckpointWriter writer;
+  for (int i = 0; i < 8; ++i) {
+    const auto before = run.Values();
+    const std::string path = folder / std::to_string(i);
+    writer.Start(path, run.Take());
+    run.optimizer.Step();
+    run.optimizer.Step();
+    ASSERT_EQ(writer.Wait()->error, "");
+    ExpectEqual(ReadCheckpoint(path).state, before);
+  }
 }
 
 TEST(CheckpointWriterTest, UsesItsMemoryAgain) {
