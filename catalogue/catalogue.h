@@ -159,6 +159,8 @@ struct Component {
   // objects (the experiment: `${ref:}` targets) instead of errors, unless they
   // look like a misspelt parameter that nothing refers to.
   bool open = false;
+  // At most one of it is in an experiment.
+  bool once = false;
   // Scores that it adds to a run: `val/{name}`, where {name} stands for its
   // parameter; `val/{name}/*`: any below; `*`: names that only the run tells.
   std::vector<std::string> gives = {};

@@ -283,6 +283,7 @@ Component ComponentFromJson(const Json& json, const std::string& where) {
     if (*component.max_replicas < 1) Fail(here, "max_replicas is less than 1");
   }
   component.open = Get(json, "open", false, here);
+  component.once = Get(json, "once", false, here);
   component.gives = Get(json, "gives", component.gives, here);
   if (const auto needs = json.find("needs"); needs != json.end()) {
     component.needs = NeedsFromJson(*needs, here + ".needs");
@@ -316,6 +317,7 @@ Json ToJson(const Catalogue& catalogue) {
     if (!component.help.empty()) json["help"] = component.help;
     if (component.max_replicas) json["max_replicas"] = *component.max_replicas;
     if (component.open) json["open"] = true;
+    if (component.once) json["once"] = true;
     if (!component.gives.empty()) json["gives"] = component.gives;
     for (const Need& need : component.needs) {
       json["needs"].push_back(NeedToJson(need));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -188,6 +189,19 @@ const Json& WholeCheck::ValueOf(const Use& use, std::string_view name) const {
   if (parameter == nullptr) return kNone;
   const Json* given = FindGiven(*parameter, *use.parameters);
   return given != nullptr ? Followed(*given) : parameter->default_value;
+}
+
+void WholeCheck::CheckOnce(const std::vector<Use>& uses,
+                           Findings& findings) const {
+  std::map<const Component*, const Use*> first;
+  for (const Use& use : uses) {
+    if (!use.component->once) continue;
+    const auto [found, is_first] = first.emplace(use.component, &use);
+    if (is_first) continue;
+    findings.Report(use.field, "a second " + use.component->name +
+                                   ", one is accepted, such as that in " +
+                                   found->second->field);
+  }
 }
 
 void WholeCheck::CheckAlike(const std::vector<Use>& uses,

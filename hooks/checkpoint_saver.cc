@@ -38,6 +38,17 @@ std::string FolderName(const engine::Position& position) {
   return name;
 }
 
+// Those of an earlier attempt are not made to point elsewhere.
+void RemoveLinksTo(const std::filesystem::path& removed) {
+  for (const char* name : {"last", "best"}) {
+    const std::filesystem::path link = removed.parent_path() / name;
+    std::error_code ignored;
+    if (std::filesystem::read_symlink(link, ignored) == removed.filename()) {
+      std::filesystem::remove(link, ignored);
+    }
+  }
+}
+
 }  // namespace
 
 void CheckpointSaver::AttachToTrainer(engine::Trainer& trainer) {
@@ -325,6 +336,7 @@ void CheckpointSaver::RemoveOld() {
       retention_->PutBack(path);
       continue;
     }
+    RemoveLinksTo(path);
     trainer_->events().Emit("checkpoint_removed", {{"path", path}});
   }
   // Asks again only where a record may still come.
@@ -408,7 +420,8 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
              .default_value = 5,
              .min = 0,
              .help = "saves that fail in a row and end the training; 0: "
-                     "none do"}}},
+                     "none do"}},
+       .once = true},
       [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
         const auto every = catalogue::ParseEvery(params.String("every"));
         if (params.Int("keep_last") == 0) {

@@ -389,7 +389,8 @@ engine::Entry<engine::Hook> MetricLoggerEntry() {
                  .help = "is made when it is not there"},
                 {.name = "mlflow_run",
                  .type = "string",
-                 .help = "name of the run; the server finds one by default"}}},
+                 .help = "name of the run; the server finds one by default"}},
+           .once = true},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<MetricLogger>(ReadLoggerOptions(params));
           }};

@@ -196,6 +196,7 @@ class Checker {
                       absl::Hours(24 * 365), out.every.duration);
         break;
       case v1::Every::INTERVAL_NOT_SET:
+        if (!in_.has_command()) out.every.epochs = 1;
         break;
     }
     if (in.has_keep_last()) out.keep_last = in.keep_last();

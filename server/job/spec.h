@@ -62,7 +62,7 @@ struct RestartPolicy {
 // worker_lost, rank_lost, hang, oom_host
 const std::vector<AttemptReason>& DefaultRestartReasons();
 
-// At most one is not zero; all zero: the trainer's default.
+// At most one is not zero; all zero: at the end only.
 struct CheckpointInterval {
   int64_t epochs = 0;
   int64_t steps = 0;

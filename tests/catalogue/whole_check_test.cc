@@ -237,6 +237,26 @@ TEST(Losses, BehindReferencesAreCheckedOnceHoweverOftenTheyAreNamed) {
 }
 
 // Parts of one data set by different rules share samples.
+TEST(Once, IsAComponentThatMayNotStandTwice) {
+  Catalogue catalogue = Fixture();
+  catalogue.components.push_back(
+      {.kind = "dataset", .name = "Only", .aliases = {"Sole"}, .once = true});
+  EXPECT_THAT(Lines(R"({"data": {"train": {"type": "Only", "file": null}}})",
+                    catalogue),
+              IsEmpty());
+  EXPECT_THAT(Lines(R"({"all": {"type": "Only", "file": null}, "data":
+                        {"train": "${ref:all}", "val": "${ref:all}"}})",
+                    catalogue),
+              IsEmpty())
+      << "one that two places refer to is one";
+  EXPECT_THAT(
+      Lines(
+          R"({"data": {"train": {"type": "Only", "file": null}, "val": {"type": "Sole", "file": null}}})",
+          catalogue),
+      ElementsAre("experiment.data.val: a second Only, one is accepted, such "
+                  "as that in experiment.data.train"));
+}
+
 TEST(Alike, AreTheComponentsThatLookAtTheSame) {
   Catalogue catalogue = Fixture();
   catalogue.components.push_back(

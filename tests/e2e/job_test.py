@@ -78,6 +78,20 @@ class JobTest(unittest.TestCase):
                 self.assertEqual(logs.stdout.rstrip('\n'),
                                  'line 1\nline 2\nline 3\nlast')
 
+    def test_a_job_that_does_not_say_how_often_saves_every_epoch(self):
+        self.cluster.start()
+        # No epoch but the first is the best.
+        text = e2e.digits(epochs=3).replace(
+            'checkpoints: {every: 1 epoch, keep_last: 3, keep_best: 1}', ''
+        ).replace('lr: 0.003', 'lr: 0')
+        self.assertNotIn('checkpoints', text)
+        job = self.cluster.submit(self.cluster.write('job.yaml', text))
+        self.cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
+        saved = [event['checkpoint_saved']['checkpoint']['epoch']
+                 for event in self.cluster.events(job)
+                 if 'checkpoint_saved' in event]
+        self.assertEqual([int(epoch) for epoch in saved], [1, 2, 3])
+
     def test_a_gang_waits_until_all_ranks_fit(self):
         self.cluster.start(workers=2, cpus=1)
         one = self.cluster.submit(self.cluster.write(

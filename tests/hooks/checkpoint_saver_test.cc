@@ -314,6 +314,8 @@ TEST(CheckpointSaverTest, Case61OneBestIsLeftAfterAnInterruption) {
   // Of the first only what the second went on from.
   EXPECT_EQ(Epochs(first.path()), std::set<int64_t>{3});
   EXPECT_EQ(Epochs(second.path()), std::set<int64_t>{5});
+  EXPECT_EQ(Link(first.path(), "last"), "epoch-0003-step-000036");
+  EXPECT_EQ(Link(first.path(), "best"), "") << "it would point nowhere";
   EXPECT_EQ(Link(second.path(), "best"), "epoch-0005-step-000060");
   const engine::Snapshot last =
       engine::ReadCheckpoint(second / "checkpoints/last");

@@ -349,10 +349,18 @@ TEST(LifecycleTest, HooksThatWriteTheSameFilesAreRefused) {
       ADD_FAILURE() << name;
     } catch (const engine::Error& error) {
       EXPECT_EQ(error.kind(), engine::ErrorKind::kBadSpec);
-      EXPECT_TRUE(std::string(error.what()).starts_with(name + ": there are"))
-          << error.what();
+      EXPECT_EQ(std::string(error.what()),
+                "experiment.hooks[1]: a second " + name +
+                    ", one is accepted, such as that in experiment.hooks[0]");
     }
   }
+  // The same of a program's own.
+  engine::TestRun run(Experiment(1));
+  run.trainer().AddHook(
+      std::make_shared<CheckpointSaver>(CheckpointSaver::Options()));
+  EXPECT_THROW(run.trainer().AddHook(std::make_shared<CheckpointSaver>(
+                   CheckpointSaver::Options())),
+               engine::Error);
 }
 
 TEST(LifecycleTest, MetricsOfHooksNeedNamesOfTheirOwn) {

@@ -39,6 +39,7 @@ TEST(SpecCheckTest, FillsInTheDefaults) {
   EXPECT_EQ(spec.restart.worker_lost_after, absl::Minutes(2));
   EXPECT_EQ(spec.max_time, absl::InfiniteDuration());
   EXPECT_EQ(spec.hang_after, absl::Minutes(30));
+  EXPECT_EQ(spec.checkpoints.every, job::CheckpointInterval{.epochs = 1});
   EXPECT_EQ(spec.checkpoints.keep_last, 3);
   EXPECT_EQ(spec.checkpoints.keep_best, 1);
 }
@@ -46,6 +47,7 @@ TEST(SpecCheckTest, FillsInTheDefaults) {
 TEST(SpecCheckTest, ACommandMayBeSilentUnlessItsJobSaysOtherwise) {
   v1::JobSpec spec = MakeSpec(R"({"command": {"argv": ["train"]}})");
   EXPECT_EQ(Checked(spec).hang_after, absl::ZeroDuration());
+  EXPECT_EQ(Checked(spec).checkpoints.every, job::CheckpointInterval());
   spec.mutable_limits()->mutable_hang_after()->set_seconds(60);
   EXPECT_EQ(Checked(spec).hang_after, absl::Minutes(1));
 }
