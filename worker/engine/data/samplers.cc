@@ -163,8 +163,13 @@ class BucketOrdering : public Ordering {
   std::vector<int64_t> Order(const EpochKey& key) const override {
     RefuseTorch(key, "BucketSampler");
     std::vector<int64_t> order = PlainOrder(NumSamples(), shuffle_, key);
-    const size_t size = order.size();
-    const size_t pool = shuffle_ ? std::min(pool_ * step_size_, size) : size;
+    // A last step that is not full is cut off by chance, before samples are
+    // sorted: else it would be of the longest, which `drop_last` would then
+    // leave out in each epoch.
+    const size_t size =
+        shuffle_ ? order.size() / step_size_ * step_size_ : order.size();
+    const size_t pool = std::max<size_t>(
+        1, shuffle_ ? std::min(pool_ * step_size_, size) : size);
     for (size_t begin = 0; begin < size; begin += pool) {
       const auto first = order.begin() + static_cast<int64_t>(begin);
       const auto last =
@@ -180,7 +185,7 @@ class BucketOrdering : public Ordering {
     Random random = OrderDraws(key, 1);
     random.Shuffle(steps);
     std::vector<int64_t> shuffled;
-    shuffled.reserve(size);
+    shuffled.reserve(order.size());
     const auto append = [&](size_t begin, size_t end) {
       shuffled.insert(shuffled.end(),
                       order.begin() + static_cast<int64_t>(begin),
@@ -188,7 +193,7 @@ class BucketOrdering : public Ordering {
     };
     for (size_t step : steps)
       append(step * step_size_, (step + 1) * step_size_);
-    append(steps.size() * step_size_, size);
+    append(size, order.size());
     return shuffled;
   }
 

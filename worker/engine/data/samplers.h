@@ -74,8 +74,9 @@ class BalancedSampler : public Sampler {
 
 // Steps of samples of like lengths: shuffled samples are sorted by length
 // within pools of `pool` steps, cut into steps, and the steps shuffled; a last
-// step that is not full stays last. Not shuffled: one pool of all, from short
-// to long.
+// step that is not full stays last and is of any lengths, so that leaving it
+// out leaves none out for good. Not shuffled: one pool of all, from short to
+// long.
 class BucketSampler : public Sampler {
  public:
   struct Options {

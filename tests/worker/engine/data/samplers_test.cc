@@ -183,6 +183,38 @@ TEST(BucketSamplerTest, StepsHaveLikeLengthsAndMissNoSample) {
   EXPECT_NE(order, rising);
 }
 
+TEST(BucketSamplerTest, TheLongestAreNotThoseThatAreAlwaysLeftOut) {
+  const auto data = Samples(21);
+  const int64_t longest = data->Column("length").argmax().item<int64_t>();
+  for (const bool drop_last : {true, false}) {
+    SCOPED_TRACE(drop_last);
+    // Two ranks leave out 5 samples, or the one that is not for both.
+    LoaderOptions options;
+    options.batch_size = 4;
+    options.world_size = 2;
+    options.seed = 9;
+    options.drop_last = drop_last;
+    options.trim = !drop_last;
+    options.sampler = std::make_shared<BucketSampler>(BucketSampler::Options{});
+    int came = 0;
+    const int epochs = 60;
+    for (int epoch = 0; epoch < epochs; ++epoch) {
+      for (int rank = 0; rank < 2; ++rank) {
+        options.rank = rank;
+        auto loader = MakeLoader(data, options);
+        loader->StartEpoch(epoch, 0);
+        Batch batch;
+        while (loader->Next(batch)) {
+          came += batch.At("input").eq(longest).sum().item<int>();
+        }
+      }
+    }
+    // 16 or 20 of 21.
+    EXPECT_GT(came, epochs / 2);
+    EXPECT_LT(came, epochs);
+  }
+}
+
 // --- the property ---------------------------------------------------------
 
 struct Case {
