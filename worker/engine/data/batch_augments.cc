@@ -56,6 +56,19 @@ bool IsDense(const at::Tensor& target, const at::Tensor& input) {
          target.sizes().slice(2) == input.sizes().slice(2);
 }
 
+// Whether the target is as IsDense(), but larger by a whole factor.
+bool IsLarger(const at::Tensor& target, const at::Tensor& input) {
+  if (!at::isFloatingType(target.scalar_type()) || input.dim() < 3 ||
+      target.dim() != input.dim() || input.numel() == 0) {
+    return false;
+  }
+  const int64_t factor = target.size(2) / input.size(2);
+  for (int64_t dim = 2; dim < input.dim(); ++dim) {
+    if (target.size(dim) != factor * input.size(dim)) return false;
+  }
+  return factor > 1;
+}
+
 // Class probabilities of the targets.
 at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
   if (at::isFloatingType(target.scalar_type())) {
@@ -199,7 +212,7 @@ void MixUp::Mix(Batch& batch, double lambda) const {
   const at::Tensor input = batch.At(fields_.input);
   const at::Tensor& target = batch.At(fields_.target);
   const std::vector<double> shares = {lambda, 1.0 - lambda};
-  if (IsDense(target, input)) {
+  if (IsDense(target, input) || IsLarger(target, input)) {
     batch.Set(fields_.target, Blend(target, lambda));
   } else {
     MixLabels(batch, fields_, shares);

@@ -56,6 +56,39 @@ at::Tensor Filled(at::Tensor padded, const at::Tensor& sample, int64_t dims) {
   return padded;
 }
 
+// How often `field` has the last sizes of `like`, in all of them and in every
+// sample; 0: it has not. Where its sizes do not differ from sample to sample, a
+// vector may be a multiple of a signal's length by accident.
+int64_t FactorOf(const std::vector<Batch>& samples, const std::string& field,
+                 const std::string& like, int64_t dims, bool differs) {
+  int64_t factor = 0;
+  for (const Batch& sample : samples) {
+    const at::Tensor& value = sample.At(field);
+    const at::Tensor& model = sample.At(like);
+    if (value.dim() < dims || model.dim() < dims) return 0;
+    for (int64_t dim = -dims; dim < 0; ++dim) {
+      if (factor == 0 && model.size(dim) > 0) {
+        factor = value.size(dim) / model.size(dim);
+      }
+      if (factor == 0 || value.size(dim) != factor * model.size(dim)) return 0;
+    }
+  }
+  return dims == 1 && !differs && factor > 1 ? 0 : factor;
+}
+
+std::vector<int64_t> Longest(const std::vector<Batch>& samples,
+                             const std::string& field, int64_t dims) {
+  std::vector<int64_t> longest;
+  for (const Batch& sample : samples) {
+    const at::IntArrayRef lengths = Lengths(sample.At(field), dims);
+    longest.resize(std::max(longest.size(), lengths.size()));
+    for (size_t i = 0; i < lengths.size(); ++i) {
+      longest[i] = std::max(longest[i], lengths[i]);
+    }
+  }
+  return longest;
+}
+
 }  // namespace
 
 Batch BatchMaker::Collate(const std::vector<Batch>& samples,
@@ -74,24 +107,25 @@ Batch BatchMaker::Collate(const std::vector<Batch>& samples,
                       " dimensions at least, which pad_batches pads, are "
                       "needed");
     }
-    std::vector<int64_t> longest = Lengths(first, dims).vec();
     bool differs = false;
     for (const Batch& sample : samples) {
-      const at::IntArrayRef lengths = Lengths(sample.At(name), dims);
-      differs |= lengths != Lengths(first, dims);
-      for (size_t i = 0; i < std::min(longest.size(), lengths.size()); ++i) {
-        longest[i] = std::max(longest[i], lengths[i]);
-      }
+      differs |= Lengths(sample.At(name), dims) != Lengths(first, dims);
     }
-    if (first.dim() == 0 || (!differs && !is_masked)) {
+    const int64_t factor = is_masked
+                               ? 1
+                               : FactorOf(samples, name, collate_.pad_field,
+                                          collate_.dims, differs);
+    if (first.dim() == 0 || (!differs && factor == 0)) {
       std::vector<at::Tensor> column;
       for (const Batch& sample : samples) column.push_back(sample.At(name));
       batch.Set(name, at::stack(column));
       continue;
     }
+    std::vector<int64_t> longest =
+        Longest(samples, factor > 0 ? collate_.pad_field : name, dims);
     for (int64_t& length : longest) {
       length = (length + collate_.multiple - 1) / collate_.multiple *
-               collate_.multiple;
+               collate_.multiple * std::max<int64_t>(factor, 1);
     }
     const at::IntArrayRef kept =
         first.sizes().slice(0, static_cast<size_t>(first.dim() - dims));

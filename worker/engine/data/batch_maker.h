@@ -18,6 +18,8 @@ namespace epochd::engine {
 struct CollateOptions {
   // Fields whose samples differ in their last `dims` dimensions (their length,
   // or height and width) are padded at the ends of those, up to the longest.
+  // Those laid out as `pad_field`, of its sizes or a whole multiple of them in
+  // every sample, are padded with it, to the same multiple of its padded sizes.
   bool pad = false;
   int64_t dims = 1;
   // What `pad_field` and floating numbers are padded with, and what labels:

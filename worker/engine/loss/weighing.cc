@@ -30,6 +30,23 @@ bool Stretches(at::IntArrayRef sizes, at::IntArrayRef shape) {
   return true;
 }
 
+// Weights for elements that are larger by a whole factor in all dimensions from
+// `first` on: each stands for as many as it covers. Undefined: they are not.
+at::Tensor Enlarged(at::Tensor weights, at::IntArrayRef shape, int64_t first) {
+  if (weights.dim() != static_cast<int64_t>(shape.size()) ||
+      weights.dim() <= first ||
+      !Stretches(weights.sizes().slice(0, first), shape.slice(0, first)) ||
+      weights.size(first) == 0) {
+    return {};
+  }
+  const int64_t factor = shape[first] / weights.size(first);
+  for (int64_t dim = first; dim < weights.dim(); ++dim) {
+    if (factor < 2 || weights.size(dim) * factor != shape[dim]) return {};
+    weights = weights.repeat_interleave(factor, dim);
+  }
+  return weights;
+}
+
 at::Tensor Fitted(const Batch& batch, const std::string& field,
                   at::IntArrayRef shape, at::ScalarType type) {
   const at::Tensor& given = batch.At(field);
@@ -39,6 +56,12 @@ at::Tensor Fitted(const Batch& batch, const std::string& field,
   if (sizes.size() == shape.size() + 1 && sizes.size() >= 2 && sizes[1] == 1) {
     const at::Tensor narrow = weights.squeeze(1);
     if (Stretches(narrow.sizes(), shape)) return narrow;
+    const at::Tensor enlarged = Enlarged(narrow, shape, 1);
+    if (enlarged.defined()) return enlarged;
+  }
+  if (sizes.size() >= 3 && sizes[1] == 1) {
+    const at::Tensor enlarged = Enlarged(weights, shape, 2);
+    if (enlarged.defined()) return enlarged;
   }
   if (sizes.size() >= shape.size() || sizes.empty()) {
     FailWeights(field, sizes, shape, "does not go with");

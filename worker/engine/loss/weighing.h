@@ -38,8 +38,9 @@ Reduction ReductionOf(const std::string& name);
 // 1, in float or double as `type`. Undefined: all count alike. For elements
 // [B, C, H, W] a field may be [B, C, H, W] or have ones in place of some sizes,
 // [B], [B, C], or [B, H, W] without the channels; with elements [B, ...] it
-// may be [B, 1, ...]. Throws Error(kTraining)
-// naming the field when it does not fit, or fits in two ways.
+// may be [B, 1, ...]. [B, 1, H, W] and [B, 1, L] may also be smaller than the
+// elements by a whole factor. Throws Error(kTraining) naming the field when it
+// does not fit, or fits in two ways.
 at::Tensor WeightsOf(const Batch& batch, const Weighing& weighing,
                      at::IntArrayRef shape, at::ScalarType type);
 

@@ -388,6 +388,62 @@ TEST(PadBatchesTest, PadsHeightAndWidth) {
             std::string::npos);
 }
 
+// Images [1, 3 + 2 * index, 5] beside ones twice as large, classes for each
+// pixel, and a vector.
+class Pairs : public Dataset {
+ public:
+  int64_t Size() const override { return 3; }
+  Batch Get(int64_t index, const SampleSeed& /*seed*/) const override {
+    const int64_t height = 3 + 2 * index;
+    return Batch{{"input", at::ones({1, height, 5})},
+                 {"large", at::ones({1, 2 * height, 10})},
+                 {"classes", at::ones({height, 5}, at::kLong)},
+                 {"vector", at::ones({10})}};
+  }
+};
+
+TEST(PadBatchesTest, FieldsLaidOutAsTheInputArePaddedAsItIsInEveryBatch) {
+  // Of one sample, of several, of the last alone.
+  for (const int64_t batch_size : {1, 2, 3}) {
+    LoaderOptions options;
+    options.batch_size = batch_size;
+    options.collate = {.pad = true, .dims = 2, .multiple = 8};
+    auto loader = MakeLoader(std::make_shared<Pairs>(), options);
+    loader->StartEpoch(0, 0);
+    Batch batch;
+    while (loader->Next(batch)) {
+      SCOPED_TRACE(batch_size);
+      const int64_t size = batch.Size();
+      EXPECT_EQ(batch.At("input").sizes(), at::IntArrayRef({size, 1, 8, 8}));
+      EXPECT_EQ(batch.At("large").sizes(), at::IntArrayRef({size, 1, 16, 16}));
+      EXPECT_EQ(batch.At("classes").sizes(), at::IntArrayRef({size, 8, 8}));
+      EXPECT_EQ(batch.At("vector").sizes(), at::IntArrayRef({size, 10}));
+      EXPECT_EQ(batch.At("classes")[0][7][7].item<int64_t>(), -100);
+      EXPECT_TRUE(
+          at::equal(batch.At("large").gt(0).sum(), batch.At("mask").sum() * 4));
+    }
+  }
+}
+
+TEST(PadBatchesTest, SignalsOfOneLengthHaveTheirLabelsPaddedWithThem) {
+  const auto data = std::make_shared<TensorDataset>(
+      Batch{{"input", at::ones({2, 3, 5})},
+            {"labels", at::ones({2, 5}, at::kLong)},
+            {"vector", at::ones({2, 10})}});
+  LoaderOptions options;
+  options.batch_size = 2;
+  options.collate = {.pad = true, .multiple = 4};
+  auto loader = MakeLoader(data, options);
+  loader->StartEpoch(0, 0);
+  Batch batch;
+  ASSERT_TRUE(loader->Next(batch));
+  EXPECT_EQ(batch.At("input").sizes(), at::IntArrayRef({2, 3, 8}));
+  EXPECT_EQ(batch.At("labels").sizes(), at::IntArrayRef({2, 8}));
+  EXPECT_EQ(batch.At("labels")[1][5].item<int64_t>(), -100);
+  // Twice as long by accident.
+  EXPECT_EQ(batch.At("vector").sizes(), at::IntArrayRef({2, 10}));
+}
+
 // Batches of 1 MiB; counts those that live.
 class Heavy : public Dataset {
  public:

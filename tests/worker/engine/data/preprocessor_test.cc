@@ -282,6 +282,11 @@ TEST(BatchAugmentTest, SoftLabelsAndPicturesAsTargetsMixAlike) {
   MixUp(MixedFields{}, 1.0).Mix(soft, 0.25);
   EXPECT_EQ(soft.At("target")[1][1].item<float>(), 0.25f);
   EXPECT_EQ(soft.At("target")[1][0].item<float>(), 0.75f);
+  Batch larger = Numbered({2, 1, 2, 2});
+  larger.Set("target", at::arange(32, at::kFloat).reshape({2, 1, 4, 4}));
+  MixUp(MixedFields{}, 1.0).Mix(larger, 0.25);
+  EXPECT_EQ(larger.At("target")[0][0][0][0].item<float>(), 12);
+  EXPECT_EQ(larger.At("target")[1][0][3][3].item<float>(), 19);
   Batch pictures = Numbered({4, 1, 4, 4});
   pictures.Set("target", pictures.At("input").clone());
   CutMix(MixedFields{}, 1.0).Paste(pictures, {1, 3, 0, 2});

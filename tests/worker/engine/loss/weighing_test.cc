@@ -192,6 +192,33 @@ TEST(WeighingTest, FieldsFitWithOnesBySampleOrWithoutChannels) {
   EXPECT_EQ(fits({2, 1, 5, 4}, {2, 5, 4}), (Sizes{2, 5, 4}));
 }
 
+TEST(WeighingTest, AMaskCountsForLargerElementsByAWholeFactor) {
+  const auto fitted = [](const at::Tensor& mask, at::IntArrayRef shape) {
+    return WeightsOf({{"mask", mask}}, {.mask = "mask"}, shape, torch::kFloat);
+  };
+  const at::Tensor mask = torch::tensor({{{{1.f, 0.f, 1.f}, {0.f, 0.f, 1.f}}}});
+  const at::Tensor twice = torch::tensor({{1.f, 1.f, 0.f, 0.f, 1.f, 1.f},
+                                          {1.f, 1.f, 0.f, 0.f, 1.f, 1.f},
+                                          {0.f, 0.f, 0.f, 0.f, 1.f, 1.f},
+                                          {0.f, 0.f, 0.f, 0.f, 1.f, 1.f}});
+  EXPECT_TRUE(torch::equal(fitted(mask, {1, 3, 4, 6})[0][0], twice));
+  EXPECT_TRUE(torch::equal(fitted(mask, {1, 4, 6})[0], twice));
+  EXPECT_TRUE(
+      torch::equal(fitted(torch::tensor({{{1.f, 0.f}}}), {1, 2, 6})[0][0],
+                   torch::tensor({1.f, 1.f, 1.f, 0.f, 0.f, 0.f})));
+  // Padding has no part in a loss of a larger target.
+  at::Tensor output = torch::zeros({1, 2, 4, 6});
+  output.masked_fill_(twice.eq(0), NAN);
+  EXPECT_EQ(Masked<L1Loss>()
+                ->Compute({{"output", output},
+                           {"target", torch::ones({1, 2, 4, 6})},
+                           {"mask", mask}})
+                .item<double>(),
+            1);
+  EXPECT_NE(ErrorOf([&] { fitted(mask, {1, 3, 4, 9}); }), "");
+  EXPECT_NE(ErrorOf([&] { fitted(mask, {1, 3, 5, 7}); }), "");
+}
+
 TEST(WeighingTest, RefusesWhatFitsInNoOrTwoWays) {
   const auto message = [](at::IntArrayRef sizes, at::IntArrayRef shape) {
     return ErrorOf([&] {
