@@ -70,6 +70,9 @@ LEARNT = {
     # Half a decibel above bicubic's 32.64.
     'sr_gan.yaml': ('val/psnr', 33.14),
 }
+# It begins with weights that reach more than that: what must change as the
+# generator learns.
+MOVES = {'sr_gan.yaml': 'val/psnr'}
 # What it must come down to; it begins at 0.9 or so.
 SOLVED = {'burgers.yaml': ('val/relative_l2', 0.5)}
 CHOSEN = os.environ.get('EPOCHD_E2E_EXAMPLES', '').split(',')
@@ -157,6 +160,9 @@ class ExamplesTest(unittest.TestCase):
                 metric, least = LEARNT[file]
                 self.assertGreater(
                     max(epoch[metric] for epoch in wanted.values()), least)
+            if file in MOVES:
+                values = [epoch[MOVES[file]] for epoch in wanted.values()]
+                self.assertEqual(len(set(values)), len(values), values)
             if file in SOLVED:
                 metric, most = SOLVED[file]
                 self.assertLess(
