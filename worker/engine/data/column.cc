@@ -50,4 +50,16 @@ std::vector<double> NumberColumn(const Dataset& dataset,
   return {values, values + column.numel()};
 }
 
+std::string NamesOf(std::string_view field) {
+  return std::string(field) + ":names";
+}
+
+int64_t HashOf(std::string_view name) {
+  uint64_t hash = 0xcbf29ce484222325;  // FNV-1a
+  for (char c : name) {
+    hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  }
+  return static_cast<int64_t>(HashSeed({hash, name.size()}));
+}
+
 }  // namespace epochd::engine

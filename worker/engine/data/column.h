@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "worker/engine/core/dataset.h"
@@ -19,5 +20,15 @@ std::vector<int64_t> WholeColumn(const Dataset& dataset,
 // One number per sample.
 std::vector<double> NumberColumn(const Dataset& dataset,
                                  const std::string& field);
+
+// The column beside `field` that says what its numbers stand for, HashOf() each
+// name, where a data set has numbered names itself: the same number may stand
+// for other names in another data set, the same hash does not.
+std::string NamesOf(std::string_view field);
+int64_t HashOf(std::string_view name);
+
+// The column in which ImageFolder says so of `target`: such numbers are in
+// every batch, so that data sets that disagree cannot be joined.
+inline constexpr std::string_view kClassNames = "target:classes";
 
 }  // namespace epochd::engine

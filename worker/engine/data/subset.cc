@@ -4,10 +4,12 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/column.h"
 
 namespace epochd::engine {
 namespace {
@@ -70,6 +72,7 @@ ConcatDataset::ConcatDataset(std::vector<std::shared_ptr<const Dataset>> parts)
   }
   int64_t size = 0;
   for (const auto& part : parts_) ends_.push_back(size += part->Size());
+  CheckClasses();
 }
 
 size_t ConcatDataset::PartOf(int64_t index) const {
@@ -156,6 +159,30 @@ Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
   return whole;
 }
 
+void ConcatDataset::CheckClasses() const {
+  std::map<int64_t, int64_t> name_of;
+  std::map<int64_t, int64_t> number_of;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    const at::Tensor names = parts_[part]->Column(kClassNames);
+    if (!names.defined()) continue;
+    const std::vector<int64_t> numbers = WholeColumn(*parts_[part], "target");
+    for (size_t i = 0; i < numbers.size(); ++i) {
+      const int64_t number = numbers[i];
+      const int64_t name = names.const_data_ptr<int64_t>()[i];
+      if (name_of.emplace(number, name).first->second == name &&
+          number_of.emplace(name, number).first->second == number) {
+        continue;
+      }
+      throw Error(ErrorKind::kBadSpec,
+                  "concat: class " + std::to_string(number) + " of datasets[" +
+                      std::to_string(part) +
+                      "] is not the folder that it is in those before; "
+                      "`classes` with the folders of all, given to each, "
+                      "makes them agree");
+    }
+  }
+}
+
 at::Tensor ConcatDataset::Column(std::string_view field) const {
   std::vector<at::Tensor> columns;
   for (const auto& part : parts_) {
@@ -167,7 +194,28 @@ at::Tensor ConcatDataset::Column(std::string_view field) const {
       return {};
     }
   }
-  return at::cat(columns);
+  at::Tensor whole = at::cat(columns);
+  std::vector<at::Tensor> names;
+  for (const auto& part : parts_) {
+    names.push_back(part->Column(NamesOf(field)));
+    if (names.back().defined() != names.front().defined()) {
+      throw Error(ErrorKind::kBadSpec,
+                  "concat: \"" + std::string(field) +
+                      "\" numbers names in some of the data sets and is plain "
+                      "numbers in others, so which are the same is not known; "
+                      "one kind is accepted");
+    }
+  }
+  if (!names.front().defined()) return whole;
+  // Each part numbered its names from 0.
+  const at::Tensor name = at::cat(names);
+  std::map<int64_t, int64_t> places;
+  for (int64_t i = 0; i < whole.size(0); ++i) {
+    const auto next = static_cast<int64_t>(places.size());
+    whole.mutable_data_ptr<int64_t>()[i] =
+        places.emplace(name.const_data_ptr<int64_t>()[i], next).first->second;
+  }
+  return whole;
 }
 
 std::vector<Error> ConcatDataset::Unreadable() const {

@@ -39,7 +39,8 @@ class SubsetDataset : public DatasetView {
 // Those of each data set, one after the other. All must have the same fields.
 class ConcatDataset : public Dataset {
  public:
-  // Throws Error(kBadSpec) when there is none.
+  // Throws Error(kBadSpec) when there is none, or where the classes of image
+  // folders have other numbers in one than in another.
   explicit ConcatDataset(std::vector<std::shared_ptr<const Dataset>> parts);
   int64_t Size() const override { return ends_.back(); }
   Batch Get(int64_t index, const SampleSeed& seed) const override;
@@ -50,6 +51,9 @@ class ConcatDataset : public Dataset {
   // When all parts do.
   bool GathersBatches() const override;
   // Known when all parts know it, with values of the same shape and type.
+  // Numbers that stand for names (NamesOf() in data/column.h) are given anew,
+  // by first appearance over all parts. Throws Error(kBadSpec) where only some
+  // do.
   at::Tensor Column(std::string_view field) const override;
   std::vector<Error> Unreadable() const override;
   size_t NumTransforms() const override;
@@ -63,6 +67,7 @@ class ConcatDataset : public Dataset {
   };
   std::vector<Share> SharesOf(std::span<const int64_t> indices,
                               const SampleSeed& seed) const;
+  void CheckClasses() const;
   size_t PartOf(int64_t index) const;
   int64_t Begin(size_t part) const { return part == 0 ? 0 : ends_[part - 1]; }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "worker/engine/core/error.h"
+#include "worker/engine/data/column.h"
 #include "worker/engine/data/image/image_cache.h"
 #include "worker/engine/data/image/image_source.h"
 
@@ -16,15 +17,17 @@ namespace {
 
 class ImageDataset : public Dataset {
  public:
-  // `labels`: of each file; undefined: none.
+  // `labels`: of each file; undefined: none. `class_names`: HashOf() the folder
+  // of each class.
   ImageDataset(const ImageDataOptions& options, std::vector<std::string> files,
-               at::Tensor labels)
+               at::Tensor labels, at::Tensor class_names)
       : source_(files, options.decode,
                 std::make_shared<ImageCache>(files.size(), options.cache_bytes),
                 0),
         plan_(options.patch, source_.size(),
               [this](int64_t i) { return source_.Info(i); }),
         labels_(std::move(labels)),
+        class_names_(std::move(class_names)),
         as_float_(options.as_float) {}
 
   int64_t Size() const override { return plan_.Size(); }
@@ -44,14 +47,17 @@ class ImageDataset : public Dataset {
 
   at::Tensor Column(std::string_view field) const override {
     if (field == "image") return plan_.ImageColumn();
-    if (field != "target" || !labels_.defined()) return {};
-    return labels_.index_select(0, plan_.ImageColumn());
+    if (!labels_.defined()) return {};
+    if (field != "target" && field != kClassNames) return {};
+    at::Tensor labels = labels_.index_select(0, plan_.ImageColumn());
+    return field == "target" ? labels : class_names_.index_select(0, labels);
   }
 
  private:
   const ImageSource source_;
   const PatchPlan plan_;
   const at::Tensor labels_;
+  const at::Tensor class_names_;
   const bool as_float_;
 };
 
@@ -59,7 +65,7 @@ class ImageDataset : public Dataset {
 
 std::shared_ptr<Dataset> LoadImageFiles(const ImageDataOptions& options) {
   return std::make_shared<ImageDataset>(options, ListImages(options.files),
-                                        at::Tensor());
+                                        at::Tensor(), at::Tensor());
 }
 
 std::shared_ptr<Dataset> LoadImageFolder(
@@ -81,7 +87,13 @@ std::shared_ptr<Dataset> LoadImageFolder(
   }
   std::vector<std::string> files;
   std::vector<int64_t> labels;
+  std::vector<int64_t> class_names;
   for (size_t label = 0; label < names.size(); ++label) {
+    class_names.push_back(HashOf(names[label]));
+    // A class of another part of the data.
+    if (!std::binary_search(folders.begin(), folders.end(), names[label])) {
+      continue;
+    }
     ImageFileOptions of_class = options.files;
     of_class.folder = std::filesystem::path(root) / names[label];
     for (std::string& path : ListImages(of_class)) {
@@ -89,8 +101,13 @@ std::shared_ptr<Dataset> LoadImageFolder(
       labels.push_back(static_cast<int64_t>(label));
     }
   }
+  if (files.empty()) {
+    throw Error(ErrorKind::kBadSpec,
+                "image folder \"" + root + "\": holds no folder of `classes`");
+  }
   return std::make_shared<ImageDataset>(options, std::move(files),
-                                        at::tensor(labels, at::kLong));
+                                        at::tensor(labels, at::kLong),
+                                        at::tensor(class_names, at::kLong));
 }
 
 }  // namespace epochd::engine

@@ -76,7 +76,9 @@ std::vector<std::string> ListImages(const ImageFileOptions& options) {
     const std::string extension = LowerExtension(path);
     const bool is_read = IsOneOf(extension, {".png", ".jpg", ".jpeg"});
     const bool is_other =
-        IsOneOf(extension, {".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp"});
+        IsOneOf(extension, {".ppm", ".bmp", ".pgm", ".pbm", ".pnm", ".tif",
+                            ".tiff", ".webp", ".gif", ".jpe", ".jfif", ".jp2",
+                            ".jxl", ".avif", ".heic", ".heif"});
     if (!is_read && !is_other) continue;
     if (MatchesAny(below, options.exclude)) continue;
     if (!options.include.empty() && !MatchesAny(below, options.include)) {

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <utility>
 
+#include "worker/engine/data/column.h"
+
 namespace epochd::engine {
 namespace {
 
@@ -126,6 +128,11 @@ std::shared_ptr<Dataset> RecordSet::Finish() {
     parts_.target = options_.classes.Target(places_);
   }
   parts_.group = at::tensor(groups_, at::kLong);
+  at::Tensor names = at::empty({std::ssize(group_places_)}, at::kLong);
+  for (const auto& [name, place] : group_places_) {
+    names.mutable_data_ptr<int64_t>()[place] = HashOf(name);
+  }
+  parts_.group_names = names.index_select(0, parts_.group);
   return std::make_shared<RecordWindows>(std::move(parts_), options_.windows);
 }
 

@@ -10,6 +10,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/parse_number.h"
+#include "worker/engine/data/column.h"
 
 namespace epochd::engine {
 namespace {
@@ -179,6 +180,7 @@ Batch RecordWindows::Get(int64_t index, const SampleSeed& /*seed*/) const {
 at::Tensor RecordWindows::Column(std::string_view field) const {
   if (field == "target") return parts_.target;
   if (field == "group") return parts_.group;
+  if (field == NamesOf("group")) return parts_.group_names;
   if (field == "length") {
     at::Tensor lengths = at::empty({Size()}, at::kLong);
     auto* out = lengths.mutable_data_ptr<int64_t>();

@@ -74,8 +74,9 @@ class RecordWindows : public Dataset {
   struct Parts {
     std::vector<std::shared_ptr<const Recording>> recordings = {};
     std::vector<RecordWindow> windows = {};
-    at::Tensor target = {};  // [windows, ...]; undefined: no labels
-    at::Tensor group = {};   // int64 [windows]; undefined: no groups
+    at::Tensor target = {};       // [windows, ...]; undefined: no labels
+    at::Tensor group = {};        // int64 [windows]; undefined: no groups
+    at::Tensor group_names = {};  // NamesOf() them (data/column.h)
     std::vector<Error> unreadable = {};  // of recordings left out
   };
 

@@ -11,6 +11,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/parse_number.h"
+#include "worker/engine/data/column.h"
 #include "worker/engine/data/views.h"
 
 namespace epochd::engine {
@@ -19,8 +20,10 @@ namespace {
 // Columns as fields, and groups that are no field.
 class CsvDataset : public Dataset {
  public:
-  CsvDataset(Batch columns, at::Tensor group)
-      : rows_(std::move(columns)), group_(std::move(group)) {}
+  CsvDataset(Batch columns, at::Tensor group, at::Tensor group_names)
+      : rows_(std::move(columns)),
+        group_(std::move(group)),
+        group_names_(std::move(group_names)) {}
   int64_t Size() const override { return rows_.Size(); }
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     return rows_.Get(index, seed);
@@ -31,12 +34,14 @@ class CsvDataset : public Dataset {
     return rows_.GetBatch(indices, seed);
   }
   at::Tensor Column(std::string_view field) const override {
+    if (field == NamesOf("group")) return group_names_;
     return field == "group" ? group_ : rows_.Column(field);
   }
 
  private:
   const TensorDataset rows_;
   const at::Tensor group_;
+  const at::Tensor group_names_;
 };
 
 std::vector<int64_t> FindAll(const CsvTable& table,
@@ -118,6 +123,15 @@ at::Tensor Groups(const CsvTable& table, int64_t column) {
   return groups;
 }
 
+at::Tensor GroupNames(const CsvTable& table, int64_t column) {
+  at::Tensor names = at::empty({table.num_rows()}, at::kLong);
+  auto* out = names.mutable_data_ptr<int64_t>();
+  for (int64_t row = 0; row < table.num_rows(); ++row) {
+    *out++ = HashOf(table.Cell(row, column));
+  }
+  return names;
+}
+
 at::Tensor Target(const CsvTable& table, const std::vector<int64_t>& columns,
                   const CsvDatasetOptions& options) {
   TargetType type = options.target_type;
@@ -181,7 +195,8 @@ std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
   if (!targets.empty()) columns.Set("target", Target(table, targets, options));
   columns.Merge(std::move(further));
   return std::make_shared<CsvDataset>(
-      std::move(columns), group < 0 ? at::Tensor() : Groups(table, group));
+      std::move(columns), group < 0 ? at::Tensor() : Groups(table, group),
+      group < 0 ? at::Tensor() : GroupNames(table, group));
 }
 
 }  // namespace epochd::engine

@@ -64,6 +64,35 @@ TEST(ImageFolder, ClassesMayBeListed) {
   EXPECT_NE(error.find("\"a\""), std::string::npos) << error;
 }
 
+TEST(ImageFolder, FoldersOfOtherClassesAreNotJoined) {
+  const TempFolder folder;
+  CopyImage(folder, "rgb.png", "1/cat/x.png");
+  CopyImage(folder, "rgb.png", "1/dog/x.png");
+  CopyImage(folder, "rgb.png", "2/dog/x.png");
+  CopyImage(folder, "rgb.png", "2/fish/x.png");
+  const auto join = [&](int other, const std::string& more) {
+    return BuildDataset(
+        R"({"type": "Concat", "datasets": [)" +
+        Json("ImageFolder", folder.path() + "/1", more) + ", " +
+        Json("ImageFolder", folder.path() + "/" + std::to_string(other), more) +
+        "]}");
+  };
+  const std::string error = ErrorOf([&] { join(2, ""); });
+  EXPECT_NE(error.find("class 0 of datasets[1] is not the folder"),
+            std::string::npos)
+      << error;
+  EXPECT_TRUE(at::equal(join(1, "")->Column("target"),
+                        at::tensor({0, 1, 0, 1}, at::kLong)));
+  EXPECT_TRUE(at::equal(
+      join(2, R"("classes": ["cat", "dog", "fish"])")->Column("target"),
+      at::tensor({0, 1, 1, 2}, at::kLong)));
+  std::filesystem::create_directory(folder.path() + "/3");
+  EXPECT_NE(ErrorOf([&] {
+              join(3, R"("classes": ["cat", "dog"])");
+            }).find("holds no folder of `classes`"),
+            std::string::npos);
+}
+
 TEST(ImageFolder, ImagesOfDifferentSizesAreBatchedOnceTheyAreOfOneSize) {
   const TempFolder folder;
   CopyImage(folder, "rgb.png", "a/x.png");          // 19 x 23
@@ -105,6 +134,16 @@ TEST(ImageFolder, SaysWhatIsMissingOrNotRead) {
   CopyImage(folder, "rgb.png", "b/x.png");
   EXPECT_NE(error_of().find("y.bmp"), std::string::npos);
   EXPECT_EQ(error_of(R"("exclude": ["*.bmp"])"), "");
+  for (const char* other : {"gif", "jpe", "JFIF", "avif", "heic"}) {
+    const TempFolder images;
+    CopyImage(images, "rgb.png", "x.png");
+    images.Write(std::string("y.") + other, "no image");
+    EXPECT_NE(ErrorOf([&] {
+                BuildDataset(Json("ImageFiles", images.path()));
+              }).find("y."),
+              std::string::npos)
+        << other;
+  }
   EXPECT_NE(ErrorOf([&] {
               BuildDataset(Json("ImageFolder", folder.path() + "/none"));
             }).find("/none"),

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/data/signal/signal_files.h"
+#include "worker/engine/data/subset.h"
 
 namespace epochd::engine {
 namespace {
@@ -143,6 +144,24 @@ TEST_F(WfdbRecordsTest, LabelsFromComments) {
   options.classes.skip_unknown = true;
   EXPECT_THAT(Whole(LoadWfdbRecords(options)->Column("target")),
               ElementsAre(0, 0));
+}
+
+TEST_F(WfdbRecordsTest, APatientIsOneInAllFoldersThatAreJoined) {
+  AddRecord("a", 10, "# Patient: p7\n");
+  AddRecord("b", 20, "# Patient: p8\n");
+  WfdbRecordsOptions options = Options();
+  options.group = LabelSource::kComment;
+  const auto first = LoadWfdbRecords(options);
+  const auto by_record = LoadWfdbRecords(Options());
+  AddRecord("a", 10, "# Patient: p8\n");
+  AddRecord("b", 10, "# Patient: p7\n");
+  const auto second = LoadWfdbRecords(options);
+  EXPECT_THAT(Whole(second->Column("group")), ElementsAre(0, 1));
+  EXPECT_THAT(Whole(ConcatDataset({first, second}).Column("group")),
+              ElementsAre(0, 1, 1, 1, 0));
+  // One recording, read twice.
+  EXPECT_THAT(Whole(ConcatDataset({by_record, by_record}).Column("group")),
+              ElementsAre(0, 1, 1, 0, 1, 1));
 }
 
 std::string Annotation(int code, int interval, const std::string& aux) {

@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "tests/worker/engine/data/signal/signal_files.h"
+#include "worker/engine/data/subset.h"
 #include "worker/engine/data/table/csv_dataset.h"
 
 namespace epochd::engine {
@@ -95,6 +96,38 @@ TEST_F(CsvDatasetTest, TakesAllColumnsThatAreNothingElse) {
   const std::vector<int64_t> indices{2, 0};
   EXPECT_TRUE(at::equal(dataset->GetBatch(indices, {}).At("target"),
                         at::tensor({1, 0}, at::kLong)));
+}
+
+TEST_F(CsvDatasetTest, AGroupIsOneInAllFilesThatAreJoined) {
+  const auto load = [&](const std::string& file, const std::string& text,
+                        const std::string& group = "who") {
+    CsvDatasetOptions options{.file = Write(file, text)};
+    options.group = group;
+    return LoadCsvDataset(options);
+  };
+  const auto first = load("1.csv", "x,who\n1,ann\n2,bob\n3,cyd\n");
+  const auto second = load("2.csv", "x,who\n4,cyd\n5,dan\n6,ann\n");
+  EXPECT_TRUE(
+      at::equal(second->Column("group"), at::tensor({0, 1, 2}, at::kLong)));
+  const auto both = std::make_shared<ConcatDataset>(
+      std::vector<std::shared_ptr<const Dataset>>{first, second});
+  EXPECT_TRUE(at::equal(both->Column("group"),
+                        at::tensor({0, 1, 2, 2, 3, 0}, at::kLong)));
+  // Also of a part of one, and joined again.
+  const ConcatDataset more(
+      {std::make_shared<SubsetDataset>(second, std::vector<int64_t>{2, 1}),
+       both});
+  EXPECT_TRUE(at::equal(more.Column("group"),
+                        at::tensor({0, 1, 0, 2, 3, 3, 1, 0}, at::kLong)));
+  // A number in a file is not one of a name.
+  const auto plain = std::make_shared<TensorDataset>(
+      Batch{{"group", at::arange(2, at::kLong)}});
+  EXPECT_TRUE(at::equal(ConcatDataset({plain, plain}).Column("group"),
+                        at::tensor({0, 1, 0, 1}, at::kLong)));
+  EXPECT_THAT(ErrorOf([&] {
+                ConcatDataset({plain, first}).Column("group");
+              }),
+              HasSubstr("\"group\" numbers names in some of the data sets"));
 }
 
 TEST_F(CsvDatasetTest, FurtherFieldsAreNumbersAndNoInput) {
