@@ -114,7 +114,8 @@ struct Rule {
                   // (expression, coordinates, unknowns, constants), also
                   // derivatives. `values`: unknowns where no parameter has them
     kAlike,       // wherever in the experiment this component has the same
-                  // first one, the others are the same, too
+                  // first one, but for keys of it in `values`, the others are
+                  // the same, too
   };
   Check check = Check::kOneOf;
   std::vector<std::string> of = {};

@@ -209,10 +209,17 @@ void WholeCheck::CheckAlike(const std::vector<Use>& uses,
   for (size_t i = 0; i < uses.size(); ++i) {
     for (const Rule& rule : uses[i].component->rules) {
       if (rule.check != Rule::Check::kAlike) continue;
-      const Json& subject = ValueOf(uses[i], rule.of.front());
+      const auto subject_of = [&](const Use& use) {
+        Json subject = ValueOf(use, rule.of.front());
+        for (const Json& key : rule.values) {
+          if (subject.is_object()) subject.erase(key.get<std::string>());
+        }
+        return subject;
+      };
+      const Json subject = subject_of(uses[i]);
       for (size_t j = 0; j < i; ++j) {
         if (uses[j].component != uses[i].component ||
-            ValueOf(uses[j], rule.of.front()) != subject) {
+            subject_of(uses[j]) != subject) {
           continue;
         }
         CheckAlike(rule, uses[i], uses[j], findings);

@@ -195,12 +195,16 @@ void CheckpointSaver::Judge(const TrainerContext& context) {
   score_ = ScoreOf(context);
   is_best_ = options_.monitor.empty()
                  ? context.is_best
-                 : score_ && monitor_.Update(*score_, context.epoch);
+                 : score_ && trainer_->training_runner().can_save() &&
+                       monitor_.Update(*score_, context.epoch);
 }
 
 std::optional<double> CheckpointSaver::ScoreOf(
     const TrainerContext& context) const {
   if (options_.monitor.empty()) return context.monitored;
+  if (options_.monitor.starts_with("train/") && !context.train_is_measured) {
+    return {};
+  }
   const double* value = engine::FindScore(context.scores, options_.monitor);
   return value == nullptr ? std::nullopt : std::optional(*value);
 }

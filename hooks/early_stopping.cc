@@ -32,8 +32,7 @@ const std::string& EarlyStopping::MetricName(
 std::optional<double> EarlyStopping::Value(
     const engine::TrainerContext& context) {
   const std::string& metric = MetricName(*context.trainer);
-  // Nothing new of a validation that was not.
-  if (!metric.starts_with("train/") && !context.was_validated) return {};
+  if (!context.IsMeasured(metric)) return {};
   if (options_.metric.empty()) return context.monitored;
   const double* value = engine::FindScore(context.scores, metric);
   if (value != nullptr) return *value;
@@ -55,7 +54,8 @@ void EarlyStopping::AfterEpoch(engine::TrainerContext& context) {
   if (!value) return;
   if (options_.restore_best) KeepBest(context, *value);
   if (!rule_.Observe(*value)) return;
-  if (context.epoch + 1 < options_.min_epochs) return;
+  const int64_t done = context.epoch + (context.is_mid_epoch ? 0 : 1);
+  if (done < options_.min_epochs) return;
   context.stop = true;
   context.stop_reason = MetricName(*context.trainer) + " " + rule_.reason();
 }
@@ -230,7 +230,9 @@ void EarlyStopping::AfterStep(engine::RunnerContext& context,
   at::Tensor sum = at::tensor({engine::ReadScalar(*loss)}, at::kDouble);
   communicator_->AllReduceSum(sum);
   const double value = sum.item<double>() / communicator_->world_size();
-  if (!rule_.Observe(value) || context.epoch + 1 < options_.min_epochs) return;
+  const bool is_last = context.batch + 1 == context.num_batches;
+  const int64_t done = context.epoch + (is_last ? 1 : 0);
+  if (!rule_.Observe(value) || done < options_.min_epochs) return;
   context.stop = true;
   if (context.stop_reason.empty()) {
     context.stop_reason = name + " " + rule_.reason();

@@ -5,6 +5,9 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/gan_training_runner.h"
+#include "worker/engine/loop/prediction_runner.h"
+#include "worker/engine/loop/training_runner.h"
+#include "worker/engine/loop/validation_runner.h"
 
 namespace epochd::hooks {
 namespace {
@@ -43,9 +46,38 @@ at::Tensor WithEdges(const at::Tensor& images) {
   return at::cat({images, edges}, 1);
 }
 
-void EdgeEnhancedInput::Enhance(engine::GanContext& context) const {
+void EdgeEnhancedInput::Enhance(engine::Model& model,
+                                engine::Batch& batch) const {
+  // A generator's input is none of it.
+  if (dynamic_cast<engine::AdversarialModel*>(&model) != nullptr) return;
+  const Fields usual = {{"input", "input"}};
+  for (const auto& [source, destination] : fields_.empty() ? usual : fields_) {
+    batch.Set(destination, WithEdges(batch.At(source)));
+  }
+}
+
+void EdgeEnhancedInput::AttachToTraining(engine::TrainingRunner& runner) {
+  runner.on_pre_step.Bind([this](engine::RunnerContext& context) {
+    Enhance(*context.model, *context.entry);
+  });
+}
+
+void EdgeEnhancedInput::AttachToValidation(engine::ValidationRunner& runner) {
+  runner.on_pre_step.Bind([this](engine::RunnerContext& context) {
+    Enhance(*context.model, *context.entry);
+  });
+}
+
+void EdgeEnhancedInput::AttachToPrediction(engine::PredictionRunner& runner) {
+  runner.on_pre_step.Bind([this](engine::PredictionContext& context) {
+    Enhance(*context.model, *context.entry);
+  });
+}
+
+void EdgeEnhancedInput::EnhanceForGan(engine::GanContext& context) const {
   const int64_t wanted = InputChannels(context.gan->discriminator());
-  for (const auto& [source, destination] : fields_) {
+  const Fields usual = {{"real", "real"}, {"fake", "fake"}};
+  for (const auto& [source, destination] : fields_.empty() ? usual : fields_) {
     const at::Tensor* there = context.entry->Find(destination);
     if (there != nullptr && there->dim() == 4 && there->size(1) == wanted) {
       continue;
@@ -56,24 +88,25 @@ void EdgeEnhancedInput::Enhance(engine::GanContext& context) const {
 
 void EdgeEnhancedInput::AttachToGan(engine::GanTrainingRunner& runner) {
   runner.on_pre_d_forward.Bind(
-      [this](engine::GanContext& context) { Enhance(context); });
+      [this](engine::GanContext& context) { EnhanceForGan(context); });
   runner.on_pre_g_forward.Bind(
-      [this](engine::GanContext& context) { Enhance(context); });
+      [this](engine::GanContext& context) { EnhanceForGan(context); });
 }
 
 engine::Entry<engine::Hook> EdgeEnhancedInputEntry() {
   return {
       {.kind = "hook",
        .name = "EdgeEnhancedInput",
-       .help = "shows the discriminator edges as one more channel",
+       .help = "shows a model, of a GAN the discriminator, edges as one more "
+               "channel",
        .parameters = {{.name = "src_to_dst",
                        .type = "map<string>",
                        .help = "source field to destination; by default "
-                               "real and fake grow in place"}}},
+                               "input, of a GAN real and fake, grow in "
+                               "place"}}},
       [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
-        EdgeEnhancedInput::Fields fields = {{"real", "real"}, {"fake", "fake"}};
+        EdgeEnhancedInput::Fields fields;
         if (params.Has("src_to_dst")) {
-          fields.clear();
           for (const auto& [source, destination] :
                params.Raw("src_to_dst").items()) {
             fields.emplace_back(source, destination.get<std::string>());

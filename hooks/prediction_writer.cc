@@ -80,7 +80,7 @@ void PredictionWriter::Finalize(engine::TrainerContext&,
     const std::string folder =
         trainer_->environment().output_dir + "/predictions";
     if (std::filesystem::exists(folder)) {
-      trainer_->AddOutput("predictions", folder);
+      trainer_->AddOutput("prediction_files", folder);
     }
   }
   if (file_ == nullptr) return;
@@ -93,7 +93,7 @@ void PredictionWriter::Finalize(engine::TrainerContext&,
   }
   if (!trainer_->is_main_rank()) return;
   file->Finish(rows);
-  trainer_->AddOutput("predictions",
+  trainer_->AddOutput("prediction_files",
                       trainer_->environment().output_dir + "/predictions");
 }
 

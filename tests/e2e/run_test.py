@@ -153,9 +153,11 @@ class RunTest(unittest.TestCase):
 
                 e2e.wait_for(trains, 'the first epoch')
                 process.send_signal(number)
-                process.communicate(timeout=60)
+                printed, _ = process.communicate(timeout=60)
                 self.assertEqual(process.returncode, code)
                 self.assert_nothing_left()
+                self.assertIn('CANCELLED', printed)
+                self.assertRegex(printed, r'checkpoint\S*\s.*/epoch-')
                 attempts = set(self.home.glob('runs/*/storage/*/attempt-1'))
                 (attempt,) = attempts - earlier
                 self.assert_saved_where_it_stopped(attempt)

@@ -172,6 +172,33 @@ TEST(CheckpointSaverTest, TheValidationThatStopsARunCounts) {
   }
 }
 
+TEST(CheckpointSaverTest, TheBestOfAccumulatedBatchesIsTheOneThatIsTold) {
+  // The last validation is due within a group, and the run goes on after it.
+  for (const char* own : {"", "val/loss"}) {
+    const engine::TempFolder output;
+    Json json = engine::DigitsExperiment(1);
+    json["runner"] = {{"type", "TrainingRunner"},
+                      {"gradient_accumulation_steps", 4}};
+    json["trainer"] = {{"type", "IterationTrainer"},
+                       {"max_iterations", 38},
+                       {"val_interval", 5},
+                       {"val_at_end", false}};
+    json["monitor"] = {{"metric", "val/loss"}};
+    json.erase("lr_scheduler");
+    engine::TestRun run(json, output.path());
+    Train(run, {.every_epochs = {}, .keep_best = 1, .monitor = own});
+    std::vector<Json> best;
+    for (const Json& saved : run.sink.Of("checkpoint_saved")) {
+      if (saved["best"] == true) best.push_back(saved);
+    }
+    ASSERT_FALSE(best.empty());
+    EXPECT_EQ(best.back()["metrics"]["val/loss"].get<double>(),
+              run.trainer().monitor().best);
+    EXPECT_TRUE(fs::equivalent(output.path() + "/checkpoints/best",
+                               best.back()["path"].get<std::string>()));
+  }
+}
+
 TEST(CheckpointSaverTest, RemovesNothingBeforeANewerOneIsRecorded) {
   const engine::TempFolder output;
   engine::TestRun run(engine::DigitsExperiment(4), output.path());

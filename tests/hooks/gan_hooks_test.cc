@@ -176,6 +176,29 @@ TEST(EdgeEnhancedInputTest, TrainsADiscriminatorOfOneMoreChannel) {
   EXPECT_TRUE(run.Weights().isfinite().all().item<bool>());
 }
 
+TEST(EdgeEnhancedInputTest, GrowsTheInputOfAModelInEveryPass) {
+  Json json = engine::DigitsExperiment(1);
+  for (const char* part : {"train", "val"}) {
+    json["data"][part]["image"] = true;
+    json["data"][part].erase("transforms");
+  }
+  json["model"] = {{"type", "MLP"},
+                   {"in_features", 2 * 64},
+                   {"hidden", {8}},
+                   {"out_features", 10}};
+  json["hooks"] = Json::array({{{"type", "EdgeEnhancedInput"}}});
+  {
+    engine::TestRun run(json);
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_TRUE(run.Weights().isfinite().all().item<bool>());
+  }
+  json["task"] = "predict";
+  json["data"]["predict"] = json["data"]["val"];
+  engine::TestRun run(json);
+  EXPECT_EQ(run.trainer().Predict()->joined.At("output").size(1), 10);
+}
+
 // "DG D DG": what each batch trained.
 std::string Sequence(engine::TestRun& run) {
   auto& runner =

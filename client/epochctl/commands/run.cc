@@ -52,13 +52,14 @@ int NumCpus(const v1::JobSpec& spec) {
 }
 
 // Sends a cancellation and follows the job to its end, so that its processes
-// are gone in good order.
-void Cancel(const Context& context, client::Client& client,
+// are gone in good order. Returns whether it could be sent.
+bool Cancel(const Context& context, client::Client& client,
             const std::string& job, int64_t after) {
   context.err << "stopping the job, as its coordinator ends with this command; "
                  "again to end at once\n";
   const auto cancelled = client.CancelJob(job, client::NewRequestId());
-  if (!cancelled.ok() || client::IsTerminal(cancelled->state())) return;
+  if (!cancelled.ok()) return false;
+  if (client::IsTerminal(cancelled->state())) return true;
   client::WatchOptions watch;
   watch.after = after;
   watch.without_progress = true;
@@ -76,6 +77,7 @@ void Cancel(const Context& context, client::Client& client,
   // What it came to is asked by no one any more.
   client.WatchEvents(job, watch, [](const v1::Event&) { return true; })
       .IgnoreError();
+  return true;
 }
 
 // No other worker will come: what does not fit the one there is never runs.
@@ -123,7 +125,12 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
   const auto state = FollowJob(context, client, job.name(), watch, history);
   if (!state.ok()) {
     if (interrupt.signal() != 0) {
-      Cancel(context, client, job.name(), 0);
+      if (!Cancel(context, client, job.name(), 0)) return interrupt.ExitCode();
+      // Where its last checkpoint is, for one.
+      if (const auto last = client.GetJob(job.name());
+          last.ok() && !context.PrintMessage(*last)) {
+        context.out << OutcomeAfterWatch(context, *last, history) << std::flush;
+      }
       return interrupt.ExitCode();
     }
     if (trouble.ok()) trouble = cluster.Check();

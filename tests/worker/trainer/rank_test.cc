@@ -214,6 +214,7 @@ TEST(RankTest, PredictsIntoAFile) {
   const Json val = experiment["data"]["val"];
   experiment["task"] = "predict";
   experiment["data"] = {{"predict", val}};
+  experiment["hooks"] = {{{"type", "PredictionWriter"}, {"format", "csv"}}};
   Attempt attempt(root.path(), 1, experiment);
   attempt.Start();
   EXPECT_EQ(attempt.ExitCode(0), link::kDone);
@@ -222,6 +223,8 @@ TEST(RankTest, PredictsIntoAFile) {
   const auto tensors = engine::ReadSafetensors(ended["outputs"]["predictions"]);
   ASSERT_EQ(tensors.size(), 2u);
   EXPECT_EQ(tensors[0].tensor.size(0), tensors[1].tensor.size(0));
+  const std::string files = ended["outputs"]["prediction_files"];
+  EXPECT_TRUE(std::filesystem::exists(files + "/predictions.csv")) << files;
 }
 
 TEST(RankTest, EveryTaskLeavesARecord) {

@@ -70,11 +70,23 @@ void SyncFolder(const std::string& path) {
   if (fsync(folder.get()) != 0 && errno != EINVAL) RefuseFile(path, "sync");
 }
 
+namespace {
+
+// Opening a pipe would wait for whoever writes into it.
+int OpenRegular(const std::string& path, struct stat& status) {
+  const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (file < 0) RefuseFile(path, "open");
+  if (fstat(file, &status) == 0 && S_ISREG(status.st_mode)) return file;
+  close(file);
+  throw Error(ErrorKind::kInfrastructure,
+              "\"" + path + "\": not a regular file");
+}
+
+}  // namespace
+
 std::string ReadWhole(const std::string& path, int64_t limit) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) RefuseFile(path, "open");
   struct stat status;
-  if (fstat(file.get(), &status) != 0) RefuseFile(path, "examine");
+  const Descriptor file(OpenRegular(path, status));
   if (status.st_size > limit) {
     throw Error(ErrorKind::kInfrastructure,
                 "\"" + path + "\": " + std::to_string(status.st_size) +
@@ -96,8 +108,8 @@ std::string ReadWhole(const std::string& path, int64_t limit) {
 }
 
 FileSummary Summarise(const std::string& path) {
-  const Descriptor file(open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) RefuseFile(path, "open");
+  struct stat status;
+  const Descriptor file(OpenRegular(path, status));
   FileSummary summary;
   Sha256 sha256;
   std::string chunk(kChunk, '\0');

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/builtin_preprocessor.h"
 
+#include <set>
 #include <string>
 #include <utility>
 
@@ -162,7 +163,15 @@ MixedFields ReadFields(const Params& params) {
       .input = params.String("input"),
       .target = params.String("target"),
       .num_classes = params.OptionalInt("num_classes").value_or(0)};
-  if (params.Has("also")) fields.also = params.Strings("also");
+  if (!params.Has("also")) return fields;
+  fields.also = params.Strings("also");
+  std::set<std::string> mixed = {fields.input, fields.target};
+  for (const std::string& name : *fields.also) {
+    if (mixed.insert(name).second) continue;
+    params.Fail("also", "\"" + name +
+                            "\" is mixed anyway; other fields, each once, are "
+                            "accepted");
+  }
   return fields;
 }
 

@@ -198,7 +198,8 @@ Component KFold() {
   fold.rules = {
       {.check = Rule::Check::kLess, .of = {"fold", "folds"}},
       {.check = Rule::Check::kAlike,
-       .of = {"dataset", "folds", "fold", "seed", "stratify", "group"}}};
+       .of = {"dataset", "folds", "fold", "seed", "stratify", "group"},
+       .values = {"transforms"}}};
   return fold;
 }
 
@@ -248,7 +249,8 @@ Component Split() {
   split.rules = {
       {.check = Rule::Check::kSumAtMost, .of = {"fractions"}, .values = {1}},
       {.check = Rule::Check::kAlike,
-       .of = {"dataset", "fractions", "seed", "stratify", "group"}}};
+       .of = {"dataset", "fractions", "seed", "stratify", "group"},
+       .values = {"transforms"}}};
   return split;
 }
 

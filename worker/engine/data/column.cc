@@ -62,4 +62,19 @@ int64_t HashOf(std::string_view name) {
   return static_cast<int64_t>(HashSeed({hash, name.size()}));
 }
 
+std::optional<int64_t> ClassNumbers::Add(const Dataset& dataset) {
+  const at::Tensor names = dataset.Column(kClassNames);
+  if (!names.defined()) return std::nullopt;
+  const std::vector<int64_t> numbers = WholeColumn(dataset, "target");
+  for (size_t i = 0; i < numbers.size(); ++i) {
+    const int64_t number = numbers[i];
+    const int64_t name = names.const_data_ptr<int64_t>()[i];
+    if (name_of_.emplace(number, name).first->second != name ||
+        number_of_.emplace(name, number).first->second != number) {
+      return number;
+    }
+  }
+  return std::nullopt;
+}
+
 }  // namespace epochd::engine

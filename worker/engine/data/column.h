@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -27,8 +29,25 @@ std::vector<double> NumberColumn(const Dataset& dataset,
 std::string NamesOf(std::string_view field);
 int64_t HashOf(std::string_view name);
 
-// The column in which ImageFolder says so of `target`: such numbers are in
-// every batch, so that data sets that disagree cannot be joined.
+// The column in which ImageFolder, and Csv with `classes`, say so of `target`:
+// such numbers are in every batch, so that data sets that disagree cannot be
+// joined or measured by each other.
 inline constexpr std::string_view kClassNames = "target:classes";
+
+// Whether data sets that are used beside each other number classes alike.
+class ClassNumbers {
+ public:
+  // A number that stands for another class than in those before, or whose class
+  // has another number there; nothing: all agree, or nobody knows.
+  std::optional<int64_t> Add(const Dataset& dataset);
+
+ private:
+  std::map<int64_t, int64_t> name_of_;
+  std::map<int64_t, int64_t> number_of_;
+};
+// What to say of it.
+inline constexpr char kOtherClass[] =
+    "is another than in the data before; `classes` with all of them, the same "
+    "list for each, makes them agree";
 
 }  // namespace epochd::engine

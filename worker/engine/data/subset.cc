@@ -72,7 +72,14 @@ ConcatDataset::ConcatDataset(std::vector<std::shared_ptr<const Dataset>> parts)
   }
   int64_t size = 0;
   for (const auto& part : parts_) ends_.push_back(size += part->Size());
-  CheckClasses();
+  ClassNumbers numbers;
+  for (size_t part = 0; part < parts_.size(); ++part) {
+    if (const auto number = numbers.Add(*parts_[part])) {
+      throw Error(ErrorKind::kBadSpec,
+                  "concat: class " + std::to_string(*number) + " of datasets[" +
+                      std::to_string(part) + "] " + kOtherClass);
+    }
+  }
 }
 
 size_t ConcatDataset::PartOf(int64_t index) const {
@@ -157,30 +164,6 @@ Batch ConcatDataset::GetBatch(std::span<const int64_t> indices,
     whole.Set(name, at::cat(pieces).index_select(0, rows));
   }
   return whole;
-}
-
-void ConcatDataset::CheckClasses() const {
-  std::map<int64_t, int64_t> name_of;
-  std::map<int64_t, int64_t> number_of;
-  for (size_t part = 0; part < parts_.size(); ++part) {
-    const at::Tensor names = parts_[part]->Column(kClassNames);
-    if (!names.defined()) continue;
-    const std::vector<int64_t> numbers = WholeColumn(*parts_[part], "target");
-    for (size_t i = 0; i < numbers.size(); ++i) {
-      const int64_t number = numbers[i];
-      const int64_t name = names.const_data_ptr<int64_t>()[i];
-      if (name_of.emplace(number, name).first->second == name &&
-          number_of.emplace(name, number).first->second == number) {
-        continue;
-      }
-      throw Error(ErrorKind::kBadSpec,
-                  "concat: class " + std::to_string(number) + " of datasets[" +
-                      std::to_string(part) +
-                      "] is not the folder that it is in those before; "
-                      "`classes` with the folders of all, given to each, "
-                      "makes them agree");
-    }
-  }
 }
 
 at::Tensor ConcatDataset::Column(std::string_view field) const {

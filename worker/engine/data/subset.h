@@ -67,7 +67,6 @@ class ConcatDataset : public Dataset {
   };
   std::vector<Share> SharesOf(std::span<const int64_t> indices,
                               const SampleSeed& seed) const;
-  void CheckClasses() const;
   size_t PartOf(int64_t index) const;
   int64_t Begin(size_t part) const { return part == 0 ? 0 : ends_[part - 1]; }
 

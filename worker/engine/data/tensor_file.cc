@@ -70,14 +70,18 @@ void AddArrays(const TensorFileOptions& options, Batch& columns) {
 std::shared_ptr<Dataset> LoadTensorFile(const TensorFileOptions& options) {
   Batch columns;
   if (!options.file.empty()) AddArrays(options, columns);
-  if (!options.input.empty()) columns.Set("input", ReadNpy(options.input));
-  if (!options.target.empty()) columns.Set("target", ReadNpy(options.target));
-  for (const auto& [field, path] : options.files) {
+  const auto add = [&columns](const std::string& parameter,
+                              const std::string& field,
+                              const std::string& path) {
     if (columns.Find(field) != nullptr) {
-      RefuseTensors("files: field \"" + field + "\" is there already");
+      RefuseTensors(parameter + ": field \"" + field +
+                    "\" is there already, from another file");
     }
     columns.Set(field, ReadNpy(path));
-  }
+  };
+  if (!options.input.empty()) add("input", "input", options.input);
+  if (!options.target.empty()) add("target", "target", options.target);
+  for (const auto& [field, path] : options.files) add("files", field, path);
   if (columns.empty()) {
     RefuseTensors(
         "names no file; `file` (safetensors, npz), `input` or `files` (npy) is "

@@ -163,6 +163,10 @@ struct TrainerContext {
   // There was a validation since the last on_stop_check, or there is none in
   // this run: stop conditions have something new to look at.
   bool was_validated = false;
+  // Scores of the training ("train/...") are to be looked at: in runs that
+  // validate by batches where they validate, else where an epoch ends. Others
+  // are told, but are of other batches, and not to be compared with those.
+  bool train_is_measured = false;
   double seconds = 0;
   double samples_per_second = 0;
   // Of `seconds`, what the training spent waiting for its batches.
@@ -176,6 +180,9 @@ struct TrainerContext {
   // them. Whoever wants to save calls RequestCheckpoint().
   bool can_save = true;
 
+  bool IsMeasured(std::string_view score) const {
+    return score.starts_with("train/") ? train_is_measured : was_validated;
+  }
   // Adds a score, up to on_epoch_finished and on_validation_finished. Throws
   // Error(kBadSpec): the name is empty or taken.
   void AddScore(std::string_view name, double value);

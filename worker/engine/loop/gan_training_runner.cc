@@ -46,6 +46,13 @@ at::Tensor ComputeListed(const Criterion& criterion, GanContext& context) {
   NamedLosses parts;
   at::Tensor loss = criterion.Compute(*context.entry, &parts);
   for (auto& [name, value] : parts) {
+    for (const char* sum : {"d_loss", "g_loss", "pixel_loss"}) {
+      if (name != sum) continue;
+      throw Error(ErrorKind::kBadSpec,
+                  "loss \"" + name +
+                      "\": the sum of such losses is called so; another name "
+                      "is needed");
+    }
     if (FindLoss(context.losses, name) != nullptr) {
       throw Error(ErrorKind::kBadSpec,
                   "loss \"" + name +

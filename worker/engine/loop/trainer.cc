@@ -422,12 +422,11 @@ bool Trainer::CloseEpoch(bool is_whole) {
   const bool is_end =
       !is_whole || verdict_ == Verdict::kFinish || IsAtLimit() ||
       (parts_.plan.max_epochs && done >= *parts_.plan.max_epochs);
-  const bool is_due =
-      plan.unit == ValidationPlan::Unit::kEpochs && !plan.fraction
-          ? plan.IsDue(done)
-          : IsValidationDue();
-  const bool validates = parts_.val &&
-                         ((is_whole && is_due) || (is_end && plan.at_end)) &&
+  const bool counts_batches = plan.unit == ValidationPlan::Unit::kBatches;
+  const bool is_due = counts_batches || plan.fraction
+                          ? IsValidationDue()
+                          : is_whole && plan.IsDue(done);
+  const bool validates = parts_.val && (is_due || (is_end && plan.at_end)) &&
                          validated_at_ != position_.global_batch;
   // It ends with a validation within the epoch: that is the last one.
   const bool was_just_validated =
@@ -436,6 +435,7 @@ bool Trainer::CloseEpoch(bool is_whole) {
       was_just_validated ? std::move(context_.scores) : Scores();
   context_.is_mid_epoch = false;
   context_.can_save = true;
+  context_.train_is_measured = validates || !parts_.val || !counts_batches;
   if (!was_just_validated) context_.monitored.reset();
   Meter epoch_meter = earlier_meter_;
   epoch_meter.Include(train_meter_);
@@ -460,13 +460,10 @@ bool Trainer::CloseEpoch(bool is_whole) {
     if (!was_just_validated) on_stop_check.Fire(context_);
     return true;
   }
-  parts_.schedules.AfterEpoch(
-      {.scores = context_.scores,
-       .monitored = context_.monitored,
-       .is_complete = context_.was_validated,
-       // Validations by batches have seen those of training, too.
-       .is_measured = validates || !parts_.val ||
-                      plan.unit == ValidationPlan::Unit::kEpochs});
+  parts_.schedules.AfterEpoch({.scores = context_.scores,
+                               .monitored = context_.monitored,
+                               .is_complete = context_.was_validated,
+                               .is_measured = context_.train_is_measured});
   if (AskStopConditions()) is_finished_ = true;
   return true;
 }

@@ -137,6 +137,7 @@ bool Trainer::ValidateWithin() {
   context_.scores.clear();
   const bool counts_batches =
       parts_.plan.validation.unit == ValidationPlan::Unit::kBatches;
+  context_.train_is_measured = counts_batches;
   if (counts_batches) {
     // Of the epoch's batches since the last validation.
     context_.scores =
@@ -159,10 +160,15 @@ bool Trainer::ValidateWithin() {
 }
 
 void Trainer::Judge(bool must_be_there) {
-  const double* value = FindScore(context_.scores, parts_.monitor.metric);
+  const std::string& metric = parts_.monitor.metric;
+  const double* value = FindScore(context_.scores, metric);
   if (value != nullptr) {
+    if (metric.starts_with("train/") && !context_.train_is_measured) return;
     context_.monitored = *value;
-    context_.is_best |= parts_.monitor.Update(*value, context_.epoch);
+    // No checkpoint could hold it within a group of accumulated batches.
+    if (parts_.training_runner->can_save()) {
+      context_.is_best |= parts_.monitor.Update(*value, context_.epoch);
+    }
     return;
   }
   // A side of a GAN may rest for a whole epoch, and then has no score; and an

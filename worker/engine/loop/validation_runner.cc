@@ -36,6 +36,7 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
   run.meter.Reset();
   for (const auto& metric : run.metrics) metric->Reset();
   const c10::NoGradGuard no_grad;
+  auto* const gan = dynamic_cast<AdversarialModel*>(&run.model);
   run.model.SetTraining(false);
   on_epoch_start.Fire(context);
 
@@ -52,6 +53,10 @@ bool ValidationRunner::RunEpoch(EpochRun& run) {
       const AutocastGuard autocast(options_.precision, run.device.type());
       batch.Merge(Explained("model", batch, &run.model,
                             [&] { return run.model.Forward(batch); }));
+      // As in training.
+      if (gan != nullptr && batch.Find(gan->real_field()) != nullptr) {
+        batch.Set("real", batch.At(gan->real_field()));
+      }
       Postprocess(options_.postprocessors, batch);
       context.loss = run.criterion.Compute(batch, &context.losses);
     }

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "worker/engine/core/error.h"
@@ -16,6 +17,15 @@ LossSchedule::LossSchedule(std::string name, std::map<int64_t, Losses> schedule)
     throw Error(ErrorKind::kBadSpec,
                 "schedule: no loss for epoch 0; keys are epochs, and 0 must be "
                 "among them");
+  }
+  for (const auto& [epoch, losses] : schedule_) {
+    for (const std::shared_ptr<Loss>& loss : losses) {
+      if (dynamic_cast<const LossSchedule*>(loss.get()) == nullptr) continue;
+      throw Error(ErrorKind::kBadSpec,
+                  "schedule: a LossSchedule from epoch " +
+                      std::to_string(epoch) +
+                      " on; losses that are none are accepted");
+    }
   }
 }
 

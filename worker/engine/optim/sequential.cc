@@ -16,6 +16,8 @@ namespace {
 
 constexpr char kIndex[] = "sequence.index";
 constexpr char kSteps[] = "sequence.steps";
+// And the type of the one at work, where it is known.
+constexpr char kType[] = "sequence.type.";
 
 at::Tensor FromNumberOf(int64_t value) {
   return at::full({1}, static_cast<double>(value), at::kDouble);
@@ -108,6 +110,9 @@ std::vector<NamedTensor> SequentialOptimizer::State() const {
   std::vector<NamedTensor> state = AtWork().State();
   state.push_back({kIndex, FromNumberOf(static_cast<int64_t>(index_))});
   state.push_back({kSteps, FromNumberOf(num_steps_)});
+  if (!AtWork().type().empty()) {
+    state.push_back({kType + AtWork().type(), FromNumberOf(1)});
+  }
   return state;
 }
 
@@ -115,7 +120,12 @@ void SequentialOptimizer::LoadState(const std::vector<NamedTensor>& state) {
   std::vector<NamedTensor> inner;
   std::optional<int64_t> index;
   std::optional<int64_t> steps;
+  std::string type;
   for (const NamedTensor& each : state) {
+    if (each.name.starts_with(kType)) {
+      type = each.name.substr(sizeof(kType) - 1);
+      continue;
+    }
     if (each.name != kIndex && each.name != kSteps) {
       inner.push_back(each);
       continue;
@@ -135,6 +145,13 @@ void SequentialOptimizer::LoadState(const std::vector<NamedTensor>& state) {
                     std::to_string(size) + " optimizers, counted from 0");
   }
   const auto at_work = static_cast<size_t>(index.value_or(0));
+  const std::string& own = optimizers_[at_work]->type();
+  if (!type.empty() && !own.empty() && type != own) {
+    throw Error(ErrorKind::kBadSpec,
+                "optimizer state: of " + type + ", optimizers[" +
+                    std::to_string(at_work) + "] is " + own +
+                    "; one of the same type is accepted");
+  }
   optimizers_[at_work]->LoadState(inner);
   index_ = at_work;
   num_steps_ = steps.value_or(AtWork().num_steps());
@@ -168,6 +185,11 @@ std::shared_ptr<Optimizer> MakeSequentialOptimizer(const Params& params) {
   auto optimizers = params.MakeList<Optimizer>("optimizers");
   const std::vector<NamedTensor>& targets = params.OptimizerTargets();
   for (const auto& optimizer : optimizers) {
+    if (dynamic_cast<const SequentialOptimizer*>(optimizer.get()) != nullptr) {
+      params.Fail("optimizers",
+                  "a SequentialOptimizer within one; its optimizers and "
+                  "milestones in the outer one are accepted");
+    }
     if (dynamic_cast<const ShardedOptimizer*>(optimizer.get()) != nullptr) {
       params.Fail("optimizers",
                   "with experiment.ddp.shard_optimizer: true, which shares out "

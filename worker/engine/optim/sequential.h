@@ -4,7 +4,8 @@
 // such as Adam and then LBFGS. Each takes over when a number of steps is done,
 // with rates and no state but its own: groups() are those of the one at work,
 // and what schedulers or hooks made of them ends with it. State: that of the
-// one at work, "sequence.index" and "sequence.steps". One thread.
+// one at work, "sequence.index", "sequence.steps" and "sequence.type.<its
+// type>". One thread.
 #pragma once
 
 #include <cstdint>

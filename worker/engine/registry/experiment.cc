@@ -10,6 +10,7 @@
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/seed.h"
 #include "worker/engine/data/bounded_source.h"
+#include "worker/engine/data/column.h"
 #include "worker/engine/loop/idle_runner.h"
 #include "worker/engine/optim/sharded.h"
 #include "worker/engine/registry/build_scope.h"
@@ -96,6 +97,7 @@ class Builder {
   std::shared_ptr<Model> model_;
   // Of the first part of the data that was made; null: there is none.
   std::function<Batch()> first_sample_;
+  ClassNumbers class_numbers_;
 };
 
 const Json& Builder::Pick(const std::string& trainer_key,
@@ -120,6 +122,9 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   BuildScope::Resolved resolved = scope_.Resolve("dataset", *found, path);
   const Params params(resolved.values, path, scope_);
   std::shared_ptr<const Dataset> dataset = scope_.MakeAs<Dataset>(*found, path);
+  if (const auto number = class_numbers_.Add(*dataset)) {
+    Refuse(path, "class " + std::to_string(*number) + " " + kOtherClass);
+  }
   LoaderOptions loader = ReadLoaderOptions(params);
   loader.seed = HashSeed({randomness_.seed});
   if (params.String("order") == "torch") {
@@ -327,10 +332,10 @@ bool IsBetterHigher(const std::string& score,
 
 Monitor Builder::MakeMonitor(const Trainer::Parts& parts) const {
   Monitor monitor;
-  if (!parts.training_runner->needs_criterion()) {
-    monitor.metric = "train/g_loss";
-  } else if (parts.val && !parts.val_criterion.empty()) {
+  if (parts.val && !parts.val_criterion.empty()) {
     monitor.metric = "val/loss";
+  } else if (!parts.training_runner->needs_criterion()) {
+    monitor.metric = "train/g_loss";
   } else {
     monitor.metric = "train/loss";
   }

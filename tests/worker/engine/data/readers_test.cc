@@ -10,6 +10,7 @@
 
 #include "tests/temp_folder.h"
 #include "tests/worker/engine/error_of.h"
+#include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/digits.h"
 #include "worker/engine/data/file_bytes.h"
@@ -438,6 +439,12 @@ TEST_F(ReadersTest, TensorFileJoinsNpyColumns) {
   EXPECT_NE(ErrorOf([&] {
               LoadTensorFile({.input = input, .files = {{"input", target}}});
             }).find("\"input\" is there already"),
+            std::string::npos);
+  const std::string all = folder_ / "all.safetensors";
+  WriteSafetensors(all, {{"input", at::ones({2, 1})}});
+  EXPECT_NE(ErrorOf([&] {
+              LoadTensorFile({.file = all, .input = input});
+            }).find("input: field \"input\" is there already"),
             std::string::npos);
   EXPECT_NE(ErrorOf([] { LoadTensorFile({}); }).find("names no file"),
             std::string::npos);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/checkpoint/checkpoint.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/training_runner.h"
@@ -277,6 +278,18 @@ TEST(DataPipelineTest, RefusesASamplerThatDoesNotGoWithTheData) {
   EXPECT_NE(
       why({{"sampler", {{"type", "InfiniteSampler"}}}}).find("never ends"),
       std::string::npos);
+}
+
+TEST(DataPipelineTest, AFieldIsMixedOnce) {
+  for (const char* name : {"target", "input", "mask"}) {
+    Json json = MixedExperiment(1);
+    json["preprocessor"]["batch_augments"][0]["also"] = {"mask", name};
+    const std::string error = ErrorOf([&] { TestRun run(json); });
+    EXPECT_NE(error.find("batch_augments[0].also"), std::string::npos) << error;
+    EXPECT_NE(error.find(std::string(name) + "\" is mixed anyway"),
+              std::string::npos)
+        << error;
+  }
 }
 
 }  // namespace

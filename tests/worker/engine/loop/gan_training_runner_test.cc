@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/hook/priority.h"
 
@@ -247,6 +248,41 @@ TEST(GanTrainingRunnerTest, TrainsOnWhenTheMonitoredSideRestsForAnEpoch) {
   EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kCompleted);
   EXPECT_EQ(run.trainer().monitor().metric, "train/g_loss");
   EXPECT_EQ(run.trainer().monitor().best_epoch, 1);
+}
+
+TEST(GanTrainingRunnerTest, ValidationHasRealTooAndItsLossIsMonitored) {
+  Json json = GanExperiment(1);
+  json["data"]["train"]["image"] = true;
+  json["data"]["val"] = json["data"]["train"];
+  json["val_loss"] = {{"type", "L1"}, {"output", "fake"}, {"target", "real"}};
+  json["metrics"] = {
+      {{"type", "PSNR"}, {"output", "fake"}, {"target", "real"}}};
+  TestRun run(json);
+  Scores scores;
+  run.trainer().on_epoch_finished.Bind(
+      [&](TrainerContext& context) { scores = context.scores; });
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.trainer().monitor().metric, "val/loss");
+  ASSERT_NE(FindScore(scores, "val/psnr"), nullptr);
+  EXPECT_EQ(run.trainer().monitor().best, *FindScore(scores, "val/loss"));
+}
+
+TEST(GanTrainingRunnerTest, NoPartIsCalledAsTheSumIs) {
+  for (const char* name : {"pixel_loss", "g_loss", "d_loss"}) {
+    Json json = GanExperiment(1);
+    json["data"]["train"]["image"] = true;
+    Json part = {{"type", "L1"}, {"output", "fake"}, {"target", "real"}};
+    json["loss"] = {part, part};
+    json["loss"][0]["name"] = name;
+    EXPECT_NE(ErrorOf([&] {
+                TestRun run(json);
+                run.trainer().Start();
+                run.trainer().Run();
+              }).find(std::string("loss \"") + name + "\": the sum"),
+              std::string::npos)
+        << name;
+  }
 }
 
 TEST(GanTrainingRunnerTest, PostprocessesFakesBeforeHooksAndLosses) {

@@ -188,6 +188,88 @@ TEST(LoopTest, APlateauIsLookedForAtEachValidationOnce) {
   EXPECT_EQ(parts.Rate(), std::pow(0.5, 5));
 }
 
+TEST(LoopTest, WhatIsMeasuredWithinAGroupOfBatchesIsNotTheBest) {
+  TinyRun run(List(Ones(6)),
+              {.plan = {.max_epochs = 3, .groups_cross_epochs = true},
+               .runner = {.update = {.accumulation = 4}},
+               .monitor = "val/loss",
+               .val = List(Ones(1))});
+  std::vector<bool> best;
+  run.trainer->on_epoch_finished.Bind(
+      [&](TrainerContext& context) { best.push_back(context.is_best); });
+  run.Run();
+  EXPECT_EQ(best, (std::vector<bool>{false, true, true}));
+  // Also within an epoch.
+  TinyRun within(List(Ones(40)), {.plan = Iterations(40, 5),
+                                  .runner = {.update = {.accumulation = 4}},
+                                  .monitor = "val/loss",
+                                  .val = List(Ones(1))});
+  std::vector<int64_t> bests;
+  within.trainer->on_validation_finished.Bind([&](TrainerContext& context) {
+    if (context.is_best) {
+      bests.push_back(context.trainer->position().global_batch);
+    }
+  });
+  within.Run();
+  EXPECT_EQ(bests, (std::vector<int64_t>{20, 40}));
+}
+
+TEST(LoopTest, AValidationDueAtTheBatchThatEndsTheRunTakesPlace) {
+  LoopPlan batches = Iterations(14, 7);
+  batches.validation.at_end = false;
+  TinyRun by_batches(List(Ones(23)), {.plan = batches, .val = List(Ones(1))});
+  EXPECT_EQ(Validations(by_batches), (std::vector<int64_t>{7, 14}));
+  LoopPlan parts{.max_epochs = 3, .max_steps = 15};
+  parts.validation.fraction = 0.5;
+  parts.validation.at_end = false;
+  TinyRun by_parts(List(Ones(10)), {.plan = parts, .val = List(Ones(1))});
+  EXPECT_EQ(Validations(by_parts), (std::vector<int64_t>{5, 10, 15}));
+}
+
+TEST(LoopTest, ALossOfTrainingIsComparedAtValidationsByBatchesAlone) {
+  // It falls by 1 a batch; the whole epoch's mean is above the last part's.
+  for (const char* metric : {"", "train/loss"}) {
+    TinyRun run(List(Ones(10)),
+                {.plan = Iterations(20, 4), .val = List(Ones(1))});
+    run.trainer->AddHook(
+        std::make_shared<hooks::EarlyStopping>(hooks::EarlyStopping::Options{
+            .rule = {.kind = hooks::StopRule::Kind::kLightning, .patience = 1},
+            .metric = metric}));
+    run.Run();
+    EXPECT_EQ(run.trainer->position().step, 20) << metric;
+  }
+}
+
+TEST(LoopTest, ALossOfTrainingIsNotLookedForWithinAnEpoch) {
+  LoopPlan halves{.max_epochs = 2};
+  halves.validation.fraction = 0.5;
+  TinyRun run(List(Ones(10)), {.plan = halves, .val = List(Ones(1))});
+  run.trainer->AddHook(
+      std::make_shared<hooks::EarlyStopping>(hooks::EarlyStopping::Options{
+          .rule = {.kind = hooks::StopRule::Kind::kLightning, .patience = 1},
+          .metric = "train/loss",
+          .strict = true}));
+  EXPECT_EQ(ErrorOf([&] { run.Run(); }), "");
+  EXPECT_EQ(run.trainer->position().step, 20);
+}
+
+TEST(LoopTest, Case46AnEpochIsDoneForMinEpochsWhenItIsWhole) {
+  LoopPlan quarters{.max_epochs = 4};
+  quarters.validation.fraction = 0.25;
+  for (const bool by_steps : {false, true}) {
+    TinyRun run(List(Ones(8)),
+                {.plan = quarters, .lr = 0, .val = List(Ones(1))});
+    hooks::EarlyStopping::Options options{
+        .rule = {.kind = hooks::StopRule::Kind::kLightning, .patience = 0},
+        .metric = by_steps ? "train/loss" : "val/loss",
+        .min_epochs = 2};
+    if (by_steps) options.every_steps = 1;
+    run.trainer->AddHook(std::make_shared<hooks::EarlyStopping>(options));
+    run.Run();
+    EXPECT_EQ(run.trainer->position().step, 16) << by_steps;
+  }
+}
+
 TEST(LoopTest, ALossOfTrainingIsThatOfTheWholeEpoch) {
   std::vector<Batch> batches;
   for (const double x : {1.0, 2.0, 3.0, 6.0}) batches.push_back(Inputs({x}));

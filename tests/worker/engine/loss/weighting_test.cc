@@ -79,6 +79,13 @@ TEST(LossScheduleTest, NeedsALossForTheFirstEpoch) {
   EXPECT_THROW(LossSchedule("x", {}), Error);
 }
 
+// The inner one would never be told the epoch.
+TEST(LossScheduleTest, RefusesOneWithinAnother) {
+  const auto inner = std::make_shared<LossSchedule>(
+      "inner", std::map<int64_t, LossSchedule::Losses>{{0, {Mse("a")}}});
+  EXPECT_THROW(LossSchedule("x", {{0, {Mse("b")}}, {2, {inner}}}), Error);
+}
+
 // Two losses of one weight w: (w - 0)^2 and (10 w - 0)^2, so that gradients
 // at w = 1 are 2 and 200, and squared Jacobians 1 and 100.
 struct Pair {

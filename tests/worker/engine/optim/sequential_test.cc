@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <torch/types.h>
 
+#include "tests/worker/engine/error_of.h"
 #include "tests/worker/engine/optim/valley.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/optim/adam.h"
@@ -88,6 +89,27 @@ TEST(SequentialOptimizerTest, GoesOnFromAStateOnBothSidesOfTheChange) {
     }
     EXPECT_TRUE(AreSamePoint(point, copy)) << saved_after;
   }
+}
+
+TEST(SequentialOptimizerTest, RefusesTheStateOfAnotherTypeThatWouldFit) {
+  const ValleyPoint point = StartPoint();
+  const auto of = [&](const char* type) {
+    const auto first = std::make_shared<Adam>(point, Adam::Options{});
+    first->set_type(type);
+    return SequentialOptimizer(
+        {first, std::make_shared<Adam>(point, Adam::Options{})}, {9});
+  };
+  SequentialOptimizer adam = of("Adam");
+  for (int i = 0; i < 2; ++i) StepInValley(point, adam);
+  SequentialOptimizer same = of("Adam");
+  same.LoadState(adam.State());
+  EXPECT_EQ(same.num_steps(), 2);
+  SequentialOptimizer other = of("AdamW");
+  EXPECT_NE(ErrorOf([&] {
+              other.LoadState(adam.State());
+            }).find("of Adam, optimizers[0] is AdamW"),
+            std::string::npos);
+  EXPECT_EQ(other.num_steps(), 0);
 }
 
 TEST(SequentialOptimizerTest, GoesOnFromTheStateOfItsFirstOptimizerAlone) {

@@ -181,5 +181,27 @@ TEST(ExperimentTest, LoadsBlocksOfSrForge) {
   EXPECT_EQ(run.trainer().position().step, 4);
 }
 
+TEST(ExperimentTest, TrainingAndValidationNumberClassesAlike) {
+  const TempFolder folder;
+  for (const char* name : {"1/cat/x.png", "1/dog/x.png", "2/dog/x.png"}) {
+    folder.Write(name, "");
+  }
+  const auto build = [&](const Json& classes) {
+    Json json = DigitsExperiment(1);
+    for (const auto& [part, name] : {std::pair("train", "1"), {"val", "2"}}) {
+      json["data"][part] = {{"type", "ImageFolder"},
+                            {"folder", folder / name},
+                            {"batch_size", 1}};
+      if (!classes.empty()) json["data"][part]["classes"] = classes;
+    }
+    TestRun run(json);
+  };
+  EXPECT_NE(BadSpecOf([&] {
+              build({});
+            }).find("experiment.data.val: class 0 is another"),
+            std::string::npos);
+  build({"cat", "dog"});
+}
+
 }  // namespace
 }  // namespace epochd::engine

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "tests/worker/engine/digits_run.h"
+#include "tests/worker/engine/error_of.h"
 #include "worker/engine/core/error.h"
 
 namespace epochd::engine {
@@ -270,6 +271,32 @@ TEST(OptimizationTest, FloodingKeepsTheLossFromFalling) {
   EXPECT_LT(dry, 0.25);
   EXPECT_GT(flooded, 0.4);
   EXPECT_LT(flooded, 0.8);
+}
+
+TEST(OptimizationTest, WhatChangesByTheRunIsNotNested) {
+  const auto why = [](const char* patch) {
+    Json json = DigitsExperiment(1);
+    json.update(Json::parse(patch));
+    return ErrorOf([&] { TestRun run(json); });
+  };
+  EXPECT_NE(why(R"({"loss": {"type": "LossSchedule", "schedule": {
+                      "0": {"type": "LossSchedule", "schedule": {
+                        "0": {"type": "CrossEntropy"}}}}}})")
+                .find("a LossSchedule from epoch 0 on"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"loss": {"type": "LossSchedule", "schedule": {
+                      "0": {"type": "CrossEntropy"},
+                      "00": {"type": "CrossEntropy"}}}})")
+                .find("epoch 0 stands there twice"),
+            std::string::npos);
+  EXPECT_NE(why(R"({"optimizer": {"type": "SequentialOptimizer",
+                      "milestones": [5], "optimizers": [
+                        {"type": "Adam", "lr": 0.01},
+                        {"type": "SequentialOptimizer", "milestones": [3],
+                         "optimizers": [{"type": "Adam", "lr": 0.01},
+                                        {"type": "SGD", "lr": 0.01}]}]}})")
+                .find("a SequentialOptimizer within one"),
+            std::string::npos);
 }
 
 TEST(OptimizationTest, LossesChangeWithEpochsAndBalance) {

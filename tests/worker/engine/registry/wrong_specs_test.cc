@@ -431,6 +431,17 @@ TEST(WrongSpecsTest, OfSplitsOfOneDataSetThatOverlap) {
                      "val": {"type": "Split", "dataset": "${ref:all}",
                              "part": "val", "seed": 1, "file": null, "split": null}}})",
         "experiment.data.val.seed: expected 0 as in experiment.data.train, "
+        "which has the same dataset, got 1: their parts would overlap"},
+       // Read alike, and then transformed.
+       {R"({"data": {"train": {"type": "Split", "part": "train", "file": null,
+                               "split": null,
+                               "dataset": {"type": "Digits", "file": "d",
+                                           "transforms": [
+                                             {"type": "ToFloat"}]}},
+                     "val": {"type": "Split", "part": "val", "seed": 1,
+                             "file": null, "split": null,
+                             "dataset": {"type": "Digits", "file": "d"}}}})",
+        "experiment.data.val.seed: expected 0 as in experiment.data.train, "
         "which has the same dataset, got 1: their parts would overlap"}});
 }
 

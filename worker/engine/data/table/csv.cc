@@ -127,7 +127,14 @@ CsvTable CsvTable::Parse(std::string text, const std::string& path,
 
 int64_t CsvTable::FindColumn(const std::string& name) const {
   const auto found = std::find(names_.begin(), names_.end(), name);
-  if (found != names_.end()) return found - names_.begin();
+  if (found != names_.end()) {
+    if (std::count(found, names_.end(), name) == 1) {
+      return found - names_.begin();
+    }
+    throw Error(ErrorKind::kBadSpec,
+                "CSV file \"" + path_ + "\": has two columns \"" + name +
+                    "\"; the number of one, from 0, is accepted");
+  }
   const auto number = ParseNumber<int64_t>(name);
   if (number && *number >= 0 && *number < num_columns_) return *number;
   std::string known = "0 to " + std::to_string(num_columns_ - 1);

@@ -20,10 +20,12 @@ namespace {
 // Columns as fields, and groups that are no field.
 class CsvDataset : public Dataset {
  public:
-  CsvDataset(Batch columns, at::Tensor group, at::Tensor group_names)
+  CsvDataset(Batch columns, at::Tensor group, at::Tensor group_names,
+             at::Tensor class_names)
       : rows_(std::move(columns)),
         group_(std::move(group)),
-        group_names_(std::move(group_names)) {}
+        group_names_(std::move(group_names)),
+        class_names_(std::move(class_names)) {}
   int64_t Size() const override { return rows_.Size(); }
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     return rows_.Get(index, seed);
@@ -35,6 +37,7 @@ class CsvDataset : public Dataset {
   }
   at::Tensor Column(std::string_view field) const override {
     if (field == NamesOf("group")) return group_names_;
+    if (field == kClassNames) return class_names_;
     return field == "group" ? group_ : rows_.Column(field);
   }
 
@@ -42,6 +45,7 @@ class CsvDataset : public Dataset {
   const TensorDataset rows_;
   const at::Tensor group_;
   const at::Tensor group_names_;
+  const at::Tensor class_names_;
 };
 
 std::vector<int64_t> FindAll(const CsvTable& table,
@@ -123,7 +127,7 @@ at::Tensor Groups(const CsvTable& table, int64_t column) {
   return groups;
 }
 
-at::Tensor GroupNames(const CsvTable& table, int64_t column) {
+at::Tensor NameHashes(const CsvTable& table, int64_t column) {
   at::Tensor names = at::empty({table.num_rows()}, at::kLong);
   auto* out = names.mutable_data_ptr<int64_t>();
   for (int64_t row = 0; row < table.num_rows(); ++row) {
@@ -196,7 +200,11 @@ std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
   columns.Merge(std::move(further));
   return std::make_shared<CsvDataset>(
       std::move(columns), group < 0 ? at::Tensor() : Groups(table, group),
-      group < 0 ? at::Tensor() : GroupNames(table, group));
+      group < 0 ? at::Tensor() : NameHashes(table, group),
+      // Listed classes are those of one column.
+      options.classes.empty() || targets.size() != 1
+          ? at::Tensor()
+          : NameHashes(table, targets[0]));
 }
 
 }  // namespace epochd::engine

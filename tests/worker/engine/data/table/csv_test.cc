@@ -7,6 +7,7 @@
 #include <zlib.h>
 
 #include "tests/worker/engine/data/signal/signal_files.h"
+#include "worker/engine/data/column.h"
 #include "worker/engine/data/subset.h"
 #include "worker/engine/data/table/csv_dataset.h"
 
@@ -45,6 +46,14 @@ TEST(Csv, ReadsOtherDelimitersAndNoHeader) {
   ASSERT_EQ(table.num_rows(), 2);
   EXPECT_EQ(table.Number(1, 0), 3);
   EXPECT_EQ(table.Number(1, 1), -400);
+}
+
+TEST(Csv, AColumnThatStandsTwiceIsTakenByItsNumber) {
+  const CsvTable table = CsvTable::Parse("a,a,y\n0,1,2\n", "t");
+  EXPECT_THAT(ErrorOf([&] { table.FindColumn("a"); }),
+              HasSubstr("has two columns \"a\"; the number of one"));
+  EXPECT_EQ(table.FindColumn("1"), 1);
+  EXPECT_EQ(table.FindColumn("y"), 2);
 }
 
 TEST(Csv, ErrorsNameLineAndColumn) {
@@ -185,6 +194,17 @@ TEST_F(CsvDatasetTest, EmptyCellsAreAnErrorOrAValue) {
   Write("t.csv", "x,y\n");
   EXPECT_THAT(ErrorOf([&] { LoadCsvDataset(options); }),
               HasSubstr("has no rows"));
+}
+
+TEST_F(CsvDatasetTest, ListsOfClassesInAnotherOrderAreNotAlike) {
+  CsvDatasetOptions options = Options("x,y\n1,cat\n2,dog\n");
+  options.targets = {"y"};
+  options.classes = {"cat", "dog"};
+  ClassNumbers numbers;
+  EXPECT_EQ(numbers.Add(*LoadCsvDataset(options)), std::nullopt);
+  EXPECT_EQ(numbers.Add(*LoadCsvDataset(options)), std::nullopt);
+  options.classes = {"dog", "cat"};
+  EXPECT_EQ(numbers.Add(*LoadCsvDataset(options)), 1);
 }
 
 TEST_F(CsvDatasetTest, ReadsGzip) {
