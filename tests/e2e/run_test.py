@@ -157,7 +157,7 @@ class RunTest(unittest.TestCase):
                 self.assertEqual(process.returncode, code)
                 self.assert_nothing_left()
                 self.assertIn('CANCELLED', printed)
-                self.assertRegex(printed, r'checkpoint\S*\s.*/epoch-')
+                self.assertRegex(printed, r'(?m)^checkpoints +\S+/checkpoints$')
                 attempts = set(self.home.glob('runs/*/storage/*/attempt-1'))
                 (attempt,) = attempts - earlier
                 self.assert_saved_where_it_stopped(attempt)

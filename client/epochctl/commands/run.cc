@@ -52,16 +52,16 @@ int NumCpus(const v1::JobSpec& spec) {
 }
 
 // Sends a cancellation and follows the job to its end, so that its processes
-// are gone in good order. Returns whether it could be sent.
+// are gone in good order; `history` gets what it tells meanwhile. Returns
+// whether the cancellation could be sent.
 bool Cancel(const Context& context, client::Client& client,
-            const std::string& job, int64_t after) {
+            const std::string& job, History& history) {
   context.err << "stopping the job, as its coordinator ends with this command; "
                  "again to end at once\n";
   const auto cancelled = client.CancelJob(job, client::NewRequestId());
   if (!cancelled.ok()) return false;
   if (client::IsTerminal(cancelled->state())) return true;
   client::WatchOptions watch;
-  watch.after = after;
   watch.without_progress = true;
   watch.stream.give_up_after = absl::Seconds(2);
   std::stop_source stop;
@@ -74,9 +74,11 @@ bool Cancel(const Context& context, client::Client& client,
                   [] { return false; });
     if (!done.stop_requested()) stop.request_stop();
   });
-  // What it came to is asked by no one any more.
-  client.WatchEvents(job, watch, [](const v1::Event&) { return true; })
-      .IgnoreError();
+  const auto add = [&history](const v1::Event& event) {
+    history.Add(event);
+    return true;
+  };
+  client.WatchEvents(job, watch, add).IgnoreError();
   return true;
 }
 
@@ -125,7 +127,9 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
   const auto state = FollowJob(context, client, job.name(), watch, history);
   if (!state.ok()) {
     if (interrupt.signal() != 0) {
-      if (!Cancel(context, client, job.name(), 0)) return interrupt.ExitCode();
+      if (!Cancel(context, client, job.name(), history)) {
+        return interrupt.ExitCode();
+      }
       // Where its last checkpoint is, for one.
       if (const auto last = client.GetJob(job.name());
           last.ok() && !context.PrintMessage(*last)) {
