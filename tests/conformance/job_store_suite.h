@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <string>
 
 #include "server/store/job_store.h"
@@ -25,6 +26,9 @@ class StoreSite {
 struct StoreKind {
   std::string name;
   std::function<std::unique_ptr<StoreSite>()> make;
+  friend void PrintTo(const StoreKind& kind, std::ostream* out) {
+    *out << kind.name;
+  }
 };
 
 class JobStoreSuite : public testing::TestWithParam<StoreKind> {

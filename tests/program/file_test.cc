@@ -63,14 +63,22 @@ TEST_F(FileTest, ReadsAPipeThatIsWrittenToAndRefusesOneThatIsNot) {
   ASSERT_EQ(::mkfifo(Path("pipe").c_str(), 0600), 0);
   EXPECT_EQ(ReadFile(Path("pipe"), 10).status().code(),
             absl::StatusCode::kFailedPrecondition);
-  // Held open, the writer cannot come too late.
-  const int keeps = ::open(Path("pipe").c_str(), O_RDWR | O_CLOEXEC);
-  std::thread writer([&] {
-    EXPECT_EQ(::write(keeps, "text", 4), 4);
-    ::close(keeps);
+  // Open at both ends before the writer starts, what it writes neither comes
+  // too late nor goes with its end: it may be done before the reader opens.
+  const int keeps =
+      ::open(Path("pipe").c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int writes = ::open(Path("pipe").c_str(), O_WRONLY | O_CLOEXEC);
+  ASSERT_GE(keeps, 0);
+  ASSERT_GE(writes, 0);
+  std::thread writer([writes] {
+    EXPECT_EQ(::write(writes, "text", 4), 4);
+    ::close(writes);
   });
-  EXPECT_EQ(ReadFile(Path("pipe"), 10).value(), "text");
+  const absl::StatusOr<std::string> read = ReadFile(Path("pipe"), 10);
   writer.join();
+  ::close(keeps);
+  ASSERT_TRUE(read.ok()) << read.status();
+  EXPECT_EQ(*read, "text");
 }
 
 }  // namespace
