@@ -22,7 +22,7 @@ PHASES_OVER = {'JOB_STATE_SUCCEEDED', 'JOB_STATE_FAILED',
                'JOB_STATE_CANCELLED'}
 
 
-def wait_for(condition, what, seconds=60):
+def wait_for(condition, what, seconds=120):
     """Returns the first true value of condition(); fails after a deadline."""
     deadline = time.monotonic() + seconds
     pause = threading.Event()
@@ -51,6 +51,12 @@ def children_of(pid):
             if int(text.rsplit(')', 1)[1].split()[1]) == pid:
                 children.append(int(text.split()[0]))
     return children
+
+
+def kill(pid):
+    """Kills a process that may have ended just now."""
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, signal.SIGKILL)
 
 
 def is_alive(pid):
@@ -92,10 +98,13 @@ class Cluster:
     def __exit__(self, kind, value, trace):
         for name in list(self.programs):
             self.stop(name)
+        if kind is None:
+            # Keepers may end a moment after what they tell of.
+            with contextlib.suppress(AssertionError):
+                wait_for(lambda: not processes_below(self.folder), '', 20)
         left = processes_below(self.folder)
         for pid, _ in left:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, signal.SIGKILL)
+            kill(pid)
         if kind is not None:
             self.show_logs()
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -162,11 +171,11 @@ class Cluster:
         process = self.programs.pop(name)
         process.terminate()
         try:
-            process.wait(30)
+            process.wait(90)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
-            raise AssertionError(f'{name} did not end within 30 s of SIGTERM')
+            raise AssertionError(f'{name} did not end within 90 s of SIGTERM')
         return process.returncode
 
     # ---- the client -------------------------------------------------------
@@ -176,7 +185,7 @@ class Cluster:
                 '--token-file', str(self.folder / 'state' / 'token'),
                 *map(str, arguments)]
 
-    def epochctl(self, *arguments, check=True, timeout=120):
+    def epochctl(self, *arguments, check=True, timeout=300):
         result = subprocess.run(self.command(*arguments), text=True,
                                 capture_output=True, timeout=timeout,
                                 cwd=self.folder)
@@ -200,7 +209,7 @@ class Cluster:
     def state(self, name):
         return self.job(name)['state']
 
-    def wait_state(self, name, states, seconds=120):
+    def wait_state(self, name, states, seconds=300):
         states = {states} if isinstance(states, str) else set(states)
 
         def reached():
@@ -222,6 +231,14 @@ class Cluster:
 
     def rank_folders(self):
         return sorted(self.folder.glob('work-*/attempts/*/rank-*'))
+
+    def has_saved(self, job, attempt=1):
+        """Whether the attempt told of a checkpoint. Reads what its rank 0
+        wrote: a client would be slow to ask where a job is short."""
+        folder = f'{job.removeprefix("jobs/")}-{attempt}'
+        return any('"checkpoint_saved"' in events.read_text()
+                   for events in self.folder.glob(
+                       f'work-*/attempts/{folder}/rank-0/events.jsonl'))
 
     def rank_processes(self):
         """Ids of running ranks: the children of live keepers."""

@@ -22,7 +22,7 @@ EXAMPLES = sorted((e2e.ROOT / 'examples').glob('*.yaml'))
 
 def epochctl(*arguments):
     return subprocess.run([e2e.BIN / 'epochctl', *map(str, arguments)],
-                          text=True, capture_output=True, timeout=60)
+                          text=True, capture_output=True, timeout=300)
 
 
 class ConfigTest(unittest.TestCase):
@@ -84,7 +84,7 @@ class ConfigTest(unittest.TestCase):
             with open('/dev/full', 'w') as full:
                 result = subprocess.run([e2e.BIN / 'epochctl', *command],
                                         text=True, stdout=full,
-                                        stderr=subprocess.PIPE, timeout=60)
+                                        stderr=subprocess.PIPE, timeout=300)
             self.assertEqual(result.returncode, 1, command)
             self.assertIn('cannot be written', result.stderr)
 

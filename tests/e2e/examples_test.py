@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import pathlib
-import signal
 import unittest
 
 import cluster as e2e
@@ -112,17 +111,12 @@ class ExamplesTest(unittest.TestCase):
 
     def kill_trainer(self, cluster, job, attempt):
         """Once `attempt` has left a checkpoint and gone on from it."""
-
-        def has_saved():
-            return any('checkpoint_saved' in event and
-                       int(event.get('attempt', 0)) == attempt
-                       for event in cluster.events(job))
-
-        e2e.wait_for(lambda: has_saved() and cluster.rank_processes(),
-                     f'a checkpoint of attempt {attempt}', 180)
-        os.kill(cluster.rank_processes()[0], signal.SIGKILL)
+        ranks = e2e.wait_for(
+            lambda: cluster.has_saved(job, attempt) and
+            cluster.rank_processes(), f'a checkpoint of attempt {attempt}', 180)
+        e2e.kill(ranks[0])
         e2e.wait_for(lambda: int(cluster.job(job)['attempt']) > attempt,
-                     f'an attempt after {attempt}', 60)
+                     f'an attempt after {attempt}')
 
     def check(self, file, short):
         with e2e.Cluster() as cluster:
@@ -151,7 +145,7 @@ class ExamplesTest(unittest.TestCase):
                     'experiment.load_from':
                         str(cluster.final_checkpoint(alone)),
                 })
-                cluster.wait_state(tested, 'JOB_STATE_SUCCEEDED', 120)
+                cluster.wait_state(tested, 'JOB_STATE_SUCCEEDED')
                 values = [event['metrics']['metrics']
                           for event in cluster.events(tested)
                           if 'metrics' in event]

@@ -27,7 +27,7 @@ class GoalsTest(unittest.TestCase):
     def measure(self, file, *sets):
         job = self.cluster.submit(EXAMPLES / file, *(
             argument for one in sets for argument in ('--set', one)))
-        self.cluster.wait_state(job, 'JOB_STATE_SUCCEEDED', 120)
+        self.cluster.wait_state(job, 'JOB_STATE_SUCCEEDED')
         found = {}
         for event in self.cluster.events(job):
             found |= event.get('metrics', {}).get('metrics', {})

@@ -41,8 +41,8 @@ class JobTest(unittest.TestCase):
         self.cluster.start(workers=0)
         job = self.cluster.submit(
             self.cluster.write('job.yaml', e2e.digits()))
-        self.assertEqual(self.cluster.job(job)['reason'],
-                         'JOB_REASON_NO_WORKERS')
+        e2e.wait_for(lambda: self.cluster.job(job).get('reason') ==
+                     'JOB_REASON_NO_WORKERS', 'the reason')
         self.cluster.epochctl('job', 'cancel', job)
         self.assertEqual(self.cluster.state(job), 'JOB_STATE_CANCELLED')
 
@@ -100,7 +100,7 @@ class JobTest(unittest.TestCase):
         gang = self.cluster.submit(self.cluster.write(
             'gang.yaml', e2e.digits(replicas=2, epochs=2)))
         # Both workers may not have registered yet.
-        e2e.wait_for(lambda: self.cluster.job(gang)['reason'] ==
+        e2e.wait_for(lambda: self.cluster.job(gang).get('reason') ==
                      'JOB_REASON_NO_FREE_DEVICES', 'a wait for devices')
         self.cluster.epochctl('job', 'cancel', one)
         done = self.cluster.wait_state(gang, 'JOB_STATE_SUCCEEDED')
@@ -115,7 +115,7 @@ class JobTest(unittest.TestCase):
 
         def metrics():
             url = f'http://{self.cluster.http}/metrics'
-            with urllib.request.urlopen(url, timeout=10) as answer:
+            with urllib.request.urlopen(url, timeout=60) as answer:
                 return answer.read().decode()
 
         e2e.wait_for(lambda: f'epochd_train_loss{{job_id="{job_id}"'
@@ -141,7 +141,7 @@ class JobTest(unittest.TestCase):
                                  stderr=subprocess.PIPE)
         watch.stderr.readline()
         watch.send_signal(signal.SIGINT)
-        _, said = watch.communicate(timeout=30)
+        _, said = watch.communicate(timeout=120)
         self.assertEqual(watch.returncode, 130)
         self.assertIn('goes on', said)
         self.assertEqual(self.cluster.state(job), 'JOB_STATE_RUNNING')
@@ -155,7 +155,7 @@ class JobTest(unittest.TestCase):
         result = subprocess.run(
             [e2e.BIN / 'epochctl', '--server', self.cluster.address,
              '--token-file', token, 'job', 'list'], text=True,
-            capture_output=True, timeout=30)
+            capture_output=True, timeout=120)
         self.assertEqual(result.returncode, 4, result.stderr)
 
 

@@ -25,7 +25,7 @@ class RunTest(unittest.TestCase):
         self.addCleanup(self.temp.cleanup)
         self.environment = dict(os.environ, EPOCHD_HOME=str(self.home))
 
-    def run_job(self, *arguments, timeout=180):
+    def run_job(self, *arguments, timeout=300):
         return subprocess.run([e2e.BIN / 'epochctl', 'run', *arguments],
                               env=self.environment, text=True,
                               capture_output=True, timeout=timeout)
@@ -119,6 +119,10 @@ class RunTest(unittest.TestCase):
         self.assertIn('nope.so', result.stderr)
         self.assert_nothing_left()
 
+    def events(self):
+        """Files of all runs so far; one that is over may leave its own."""
+        return set(self.home.glob('runs/**/rank-0/events.jsonl'))
+
     def assert_saved_where_it_stopped(self, attempt):
         """Its only checkpoint is whole, and not older than what it told."""
         last = attempt / 'checkpoints' / 'last'
@@ -139,21 +143,19 @@ class RunTest(unittest.TestCase):
         earlier = set()
         for number, code in ((signal.SIGINT, 130), (signal.SIGTERM, 143)):
             with self.subTest(signal=number):
+                told = self.events()
                 process = subprocess.Popen(
                     [e2e.BIN / 'epochctl', 'run', file], text=True,
                     env=self.environment, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE)
-                events = []
 
                 def trains():
-                    events[:] = self.home.glob(
-                        'runs/**/rank-0/events.jsonl')
-                    return any('epoch_finished' in e.read_text()
-                               for e in events)
+                    return any('epoch_finished' in events.read_text()
+                               for events in self.events() - told)
 
                 e2e.wait_for(trains, 'the first epoch')
                 process.send_signal(number)
-                printed, _ = process.communicate(timeout=60)
+                printed, _ = process.communicate(timeout=180)
                 self.assertEqual(process.returncode, code)
                 self.assert_nothing_left()
                 self.assertIn('CANCELLED', printed)
