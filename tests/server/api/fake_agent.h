@@ -18,7 +18,7 @@
 namespace epochd::api {
 
 // How long a test waits for what has to come.
-inline constexpr absl::Duration kPatience = absl::Seconds(20);
+inline constexpr absl::Duration kPatience = absl::Minutes(1);
 
 class FakeAgent {
  public:

@@ -249,9 +249,8 @@ TEST_F(JobServiceTest, ServerInfoTellsVersionAndLimits) {
 }
 
 TEST_F(JobServiceTest, StoppingServerRefusesAndReturns) {
-  const absl::Time start = absl::Now();
-  server_->Stop(absl::Seconds(10));
-  EXPECT_LT(absl::Now() - start, absl::Seconds(9));
+  // There is nothing that it would have to wait for.
+  server_->Stop(absl::Hours(1));
   v1::GetJobRequest request;
   v1::Job job;
   grpc::ClientContext context;

@@ -20,6 +20,9 @@ void ServiceTest::SetUp() {
   auto files = events::FileStore::Open({.root = folder_ / "files"});
   ASSERT_TRUE(files.ok()) << files.status();
   files_ = *std::move(files);
+  // Agents here beat when a test lets them, on however slow a machine.
+  control_options_.unreachable_after = absl::Hours(1);
+  control_options_.lost_after = absl::Hours(2);
   controller_ = std::make_unique<control::Controller>(control_options_, clock_,
                                                       *used_store_);
   ASSERT_TRUE(controller_->Start().ok());

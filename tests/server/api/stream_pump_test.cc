@@ -15,7 +15,7 @@
 namespace epochd::api {
 namespace {
 
-constexpr absl::Duration kEnough = absl::Seconds(20);
+constexpr absl::Duration kEnough = absl::Minutes(1);
 
 // Writes the numbers up to `available` and ends after `last`. Writes complete
 // when the test says so, or at once from another thread with `auto_complete`.

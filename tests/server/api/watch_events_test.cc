@@ -129,7 +129,7 @@ TEST_F(WatchEventsTest, StoppingServerEndsStreamsAsUnavailable) {
     watches.push_back(Open(job.name()));
     ASSERT_TRUE(watches.back()->reader->Read(&event));
   }
-  std::thread stopper([&] { server_->Stop(absl::Seconds(10)); });
+  std::thread stopper([&] { server_->Stop(kPatience); });
   for (const auto& watch : watches) {
     EXPECT_EQ(Status(*watch).code(), absl::StatusCode::kUnavailable);
   }
