@@ -233,9 +233,10 @@ function(epochd_test)
     string(REGEX REPLACE "^tests_" "" arg_NAME ${arg_NAME})
   endif()
   if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+    # Of a loaded machine: tests wait a minute for what takes milliseconds.
+    set(arg_TIMEOUT 300)
     if(arg_TORCH) # one ctest entry for a whole suite
-      set(arg_TIMEOUT 400)
+      set(arg_TIMEOUT 900)
     endif()
   endif()
   _epochd_resolve(arg_DEPS)

@@ -40,7 +40,7 @@ DesiredAttempt Script(const std::string& job, const std::string& script,
   desired.spec.job = job;
   desired.spec.world_size = world_size;
   desired.spec.local_world_size = world_size;
-  desired.spec.stop_grace = 20;
+  desired.spec.stop_grace = 60;
   if (is_command) {
     desired.spec.command = {"/bin/sh", "-c", script};
   } else {
@@ -73,7 +73,7 @@ class AgentTest : public ::testing::Test {
                       .warm = warm};
     options.worker.name = "w";
     options.worker.incarnation = incarnation;
-    options.drain_timeout = absl::Seconds(30);
+    options.drain_timeout = absl::Seconds(60);
     agent_ = std::make_unique<Agent>(options, coordinator_);
     thread_ = std::thread([this] { outcome_ = agent_->Run(); });
   }

@@ -268,7 +268,9 @@ TEST_F(GrpcTransportTest, ShutdownEndsAWatch) {
 }
 
 TEST_F(GrpcTransportTest, ACoordinatorThatIsNotThereIsUnavailable) {
-  server_->Shutdown();
+  net::ChannelOptions options;
+  options.server = "127.0.0.1:1";
+  transport_ = MakeGrpcTransport(options).value();
   EXPECT_EQ(transport_->Register(worker_, {}).status().code(),
             absl::StatusCode::kUnavailable);
 }

@@ -76,7 +76,8 @@ TEST_F(SessionTest, RegistersAgainWithACoordinatorThatForgotIt) {
   session_->Start({});
   ASSERT_TRUE(WaitFor([&] { return registrations_ == 1; }));
   coordinator_.ForgetWorker();
-  EXPECT_TRUE(WaitFor([&] { return registrations_ == 2; }));
+  // Once more where heartbeat and watch hear of it at different times.
+  EXPECT_TRUE(WaitFor([&] { return registrations_ >= 2; }));
 }
 
 TEST_F(SessionTest, OutlastsAnOutage) {

@@ -101,7 +101,7 @@ TEST_F(Forwarder, TellsTheRankWhatIsRecorded) {
   link::CommandSocket socket(link::ControlPath(rank_dir()));
   Append(events_path(), "{\"a\":1}\n");
   forwarder_->Add(kAttempt, 0, rank_dir());
-  const auto command = socket.Wait(30000);
+  const auto command = socket.Wait(60000);
   ASSERT_TRUE(command.has_value());
   EXPECT_EQ(command->name, "recorded");
   EXPECT_EQ(command->offset, 8);

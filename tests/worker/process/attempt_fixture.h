@@ -20,7 +20,7 @@
 namespace epochd {
 
 // True once `holds` does; false when it does not within `seconds`.
-inline bool WaitFor(const std::function<bool()>& holds, int seconds = 30) {
+inline bool WaitFor(const std::function<bool()>& holds, int seconds = 60) {
   const auto end =
       std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
   while (!holds()) {
@@ -88,7 +88,7 @@ inline link::AttemptSpec ScriptCommand(const std::string& script) {
   spec.job = "job";
   spec.storage = "/tmp";
   spec.ranks.emplace_back();
-  spec.stop_grace = 20;
+  spec.stop_grace = 60;
   spec.command = {"/bin/sh", "-c", script};
   return spec;
 }

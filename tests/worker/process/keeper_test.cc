@@ -130,10 +130,13 @@ TEST_F(Keeper, KillsAtOnceWhenToldTo) {
 }
 
 TEST_F(Keeper, TakesTheRankAlongWhenItIsKilledAndStraysAreFound) {
+  // The child waits in itself: a process within an exec has no environment to
+  // be known by.
   const AttemptFolder folder(
       dir_ / "a",
-      ScriptCommand("setsid sleep 1000 & echo $! > child; echo $$ > up; sleep "
-                    "1000"));
+      ScriptCommand("mkfifo pipe; setsid sh -c 'echo $$ > child; read x < pipe'"
+                    " & while [ ! -s child ]; do sleep 0.01; done; "
+                    "echo $$ > up; sleep 1000"));
   Start(folder);
   const int64_t child = WaitForNumber(folder.file("child"));
   const int64_t rank = WaitForNumber(folder.file("up"));

@@ -32,7 +32,7 @@ TEST(ProcessTree, AZombieIsNotAliveAndItsPidfdIsReadable) {
   ASSERT_GE(fd, 0);
   kill(*pid, SIGKILL);
   pollfd waited{.fd = fd, .events = POLLIN, .revents = 0};
-  EXPECT_EQ(poll(&waited, 1, 30000), 1);
+  EXPECT_EQ(poll(&waited, 1, 60000), 1);
   EXPECT_FALSE(IsAlive(record));
   close(fd);
   waitpid(*pid, nullptr, 0);
