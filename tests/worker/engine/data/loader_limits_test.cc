@@ -478,7 +478,7 @@ class Heavy : public Dataset {
 
 void WaitFor(const std::function<bool()>& condition) {
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::seconds(30);
+      std::chrono::steady_clock::now() + std::chrono::seconds(60);
   while (!condition() && std::chrono::steady_clock::now() < deadline) {
     std::this_thread::yield();
   }

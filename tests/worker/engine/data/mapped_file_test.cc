@@ -5,15 +5,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "tests/temp_folder.h"
 #include "worker/engine/checkpoint/safetensors.h"
 #include "worker/engine/data/npy.h"
 #include "worker/engine/data/tensor_file.h"
@@ -25,14 +28,24 @@ constexpr int kLostFile = 71;
 // More than a page after the first one, and than what is read.
 constexpr int64_t kCount = 400000;
 
+// Names the folder of a death test to the process that it starts, which runs
+// the test from its beginning and expects the same paths.
+constexpr char kFolder[] = "EPOCHD_MAPPED_FILE_TEST";
+
 class MappedFileTest : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) /
-              testing::UnitTest::GetInstance()->current_test_info()->name();
-    std::filesystem::create_directories(folder_);
+    if (const char* inherited = getenv(kFolder)) {
+      folder_ = inherited;
+      return;
+    }
+    own_.emplace();
+    folder_ = own_->path();
+    setenv(kFolder, own_->path().c_str(), 1);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
+  void TearDown() override {
+    if (own_) unsetenv(kFolder);
+  }
 
   // float32 [count] of 0, 1, 2, ...; values begin at byte 128.
   std::string WriteNpy(const std::string& name, int64_t count = kCount,
@@ -66,6 +79,7 @@ class MappedFileTest : public testing::Test {
     return false;
   }
 
+  std::optional<TempFolder> own_;
   std::filesystem::path folder_;
 };
 
