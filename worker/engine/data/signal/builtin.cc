@@ -149,6 +149,9 @@ void ReadRecordOptions(const Params& params, RecordOptions& options) {
   options.record_column = params.String("record_column");
   options.label_column = params.String("label_column");
   options.group_column = params.String("group_column");
+  options.notice = [&params](const std::string& text) {
+    params.Notice("warning", params.path() + ": " + text);
+  };
   if (!options.label_file.empty() && options.labels != LabelSource::kCsv &&
       options.group != LabelSource::kCsv) {
     params.Fail("label_file",

@@ -7,10 +7,12 @@
 #include <filesystem>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/signal/edf.h"
+#include "worker/engine/data/signal/record_folders.h"
 
 namespace epochd::engine {
 namespace {
@@ -41,6 +43,16 @@ class EdfRecording : public Recording {
   const std::string& path() const override { return file_.path(); }
   double fs() const override { return fs_; }
   int64_t num_frames() const override { return num_frames_; }
+  std::vector<LeadFacts> Leads() const {
+    std::vector<LeadFacts> leads(signals_.size());
+    for (size_t i = 0; i < signals_.size(); ++i) {
+      if (signals_[i] < 0) continue;
+      const EdfSignal& signal = file_.signals()[signals_[i]];
+      leads[i] = {
+          .is_there = true, .name = signal.label, .units = signal.units};
+    }
+    return leads;
+  }
   at::Tensor Read(int64_t from, int64_t to) const override {
     at::Tensor out =
         at::full({static_cast<int64_t>(signals_.size()), to - from},
@@ -67,14 +79,18 @@ std::vector<std::string> ListEdfFiles(const std::string& records) {
   std::error_code error;
   if (!std::filesystem::is_directory(records, error)) return {records};
   std::vector<std::string> paths;
-  for (const auto& entry : std::filesystem::directory_iterator(records)) {
-    const std::string extension = entry.path().extension();
-    if (extension == ".edf" || extension == ".bdf" || extension == ".EDF" ||
-        extension == ".BDF") {
-      paths.push_back(entry.path().string());
+  std::set<std::string> seen;
+  VisitFolders(records, seen, [&paths](const std::string& folder) {
+    const size_t before = paths.size();
+    for (const std::string& entry : EntriesOf(folder)) {
+      const std::string extension = std::filesystem::path(entry).extension();
+      if (extension == ".edf" || extension == ".bdf" || extension == ".EDF" ||
+          extension == ".BDF") {
+        paths.push_back(entry);
+      }
     }
-  }
-  std::sort(paths.begin(), paths.end());
+    return paths.size() > before;
+  });
   if (paths.empty()) {
     throw Error(ErrorKind::kBadSpec,
                 "records \"" + records + "\": holds no .edf or .bdf file");
@@ -109,7 +125,11 @@ std::shared_ptr<Dataset> LoadEdfRecords(const RecordOptions& options) {
   RecordSet set(options);
   for (const std::string& path : ListEdfFiles(options.records)) {
     std::optional<EdfFile> file;
-    RecordFacts facts{.names = {std::filesystem::path(path).stem().string()}};
+    const std::filesystem::path name(path);
+    RecordFacts facts{
+        .names = {PlaceBelow(options.records,
+                             (name.parent_path() / name.stem()).string()),
+                  name.stem().string()}};
     const bool is_open = set.Open([&] {
       file.emplace(path);
       if (options.labels == LabelSource::kAnnotation) {
@@ -117,7 +137,10 @@ std::shared_ptr<Dataset> LoadEdfRecords(const RecordOptions& options) {
       }
     });
     if (!is_open) continue;
-    set.Add(std::make_shared<EdfRecording>(std::move(*file), options), facts);
+    auto recording =
+        std::make_shared<const EdfRecording>(std::move(*file), options);
+    facts.leads = recording->Leads();
+    set.Add(std::move(recording), facts);
   }
   return set.Finish();
 }

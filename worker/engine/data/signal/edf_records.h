@@ -11,8 +11,9 @@
 
 namespace epochd::engine {
 
-// `options.records`: a folder of .edf and .bdf files, or one file. A CSV file
-// knows a file by its name without extension. Annotations that name no class
+// `options.records`: a folder of .edf and .bdf files, or of folders of them, or
+// one file. A CSV file knows a file by its name, or its path below the folder,
+// without extension. Annotations that name no class
 // are passed over; one without a duration holds until the next one that names
 // a class. Chosen signals of one file must have one rate. Throws
 // Error(kBadSpec) naming the file; one that cannot be opened is left out, and

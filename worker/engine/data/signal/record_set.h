@@ -13,9 +13,11 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -41,11 +43,21 @@ struct RecordOptions {
   std::string record_column = "record";
   std::string label_column = "label";
   std::string group_column = "patient";
+  // Is told what people should know, in words; nobody by default.
+  std::function<void(const std::string& text)> notice = {};
 };
 
-// What a recording itself tells of its labels and its group.
+// What stands in a row of a recording's signal.
+struct LeadFacts {
+  bool is_there = false;  // else the recording has not that lead
+  std::string name = {};
+  std::string units = {};
+};
+
+// What a recording itself tells of its leads, its labels and its group.
 struct RecordFacts {
-  // By which a CSV file may know it.
+  std::vector<LeadFacts> leads = {};  // by row
+  // By which a CSV file may know it; the first is its alone.
   std::vector<std::string> names = {};
   std::string label = {};  // from a comment
   std::string group = {};
@@ -71,11 +83,12 @@ class RecordSet {
     }
   }
   // Adds its windows. Throws Error(kBadSpec) naming the record: a label that is
-  // no class, none, no group.
+  // no class, none, no group, or a row of the CSV file that another record has.
   void Add(std::shared_ptr<const Recording> recording,
            const RecordFacts& facts);
   // Throws Error(kBadSpec) where there is no window: what the first record that
-  // could not be opened threw, if any.
+  // could not be opened threw, if any. Tells `options.notice` of a lead whose
+  // units differ between records.
   std::shared_ptr<Dataset> Finish();
 
  private:
@@ -88,13 +101,23 @@ class RecordSet {
       const std::vector<std::string>& whole, const RecordWindow& window) const;
   int64_t GroupOf(const Recording& recording, const RecordFacts& facts);
   std::string FromCsv(const std::map<std::string, std::string>& table,
-                      const Recording& recording,
-                      const RecordFacts& facts) const;
+                      const Recording& recording, const RecordFacts& facts);
+  void AddWindows(const Recording& recording, const RecordFacts& facts);
+  void CompareUnits(const Recording& recording, const RecordFacts& facts);
 
   const RecordOptions& options_;
   std::map<std::string, std::string> csv_labels_;
   std::map<std::string, std::string> csv_groups_;
+  std::map<std::string, std::string> csv_users_;  // the path by the row's name
   std::map<std::string, int64_t> group_places_;
+  // By row: in which units it is, and in which recording first.
+  struct FirstUnits {
+    std::string units = {};
+    std::string path = {};
+  };
+  std::map<size_t, FirstUnits> units_;
+  std::set<size_t> mixed_units_;  // rows
+  std::string units_problem_;     // of the first of them
   RecordWindows::Parts parts_;
   std::vector<std::vector<int64_t>> places_;  // of labels, by window
   std::vector<int64_t> groups_;               // by window

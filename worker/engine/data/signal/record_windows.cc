@@ -36,6 +36,29 @@ int64_t ResampledLength(int64_t frames, const Ratio& ratio) {
 
 }  // namespace
 
+namespace {
+
+// Which of `names`, where several are `lead`.
+[[noreturn]] void RefuseTwice(const std::vector<std::string>& names,
+                              const std::string& lead,
+                              const std::string& subject) {
+  std::string numbers;
+  for (size_t i = 0; i < names.size(); ++i) {
+    const std::string number = std::to_string(i);
+    // A name goes before a number.
+    if (names[i] == lead &&
+        std::find(names.begin(), names.end(), number) == names.end()) {
+      numbers += (numbers.empty() ? "" : " or ") + number;
+    }
+  }
+  throw Error(ErrorKind::kBadSpec,
+              subject + ": lead \"" + lead + "\" stands more than once; " +
+                  (numbers.empty() ? "its signals need other labels"
+                                   : "name it by number: " + numbers));
+}
+
+}  // namespace
+
 std::vector<int> ChooseLeads(const std::vector<std::string>& names,
                              const std::vector<std::string>& leads,
                              bool may_miss, const std::string& subject) {
@@ -44,6 +67,9 @@ std::vector<int> ChooseLeads(const std::vector<std::string>& names,
   const auto count = static_cast<int>(names.size());
   for (const std::string& lead : leads) {
     const auto named = std::find(names.begin(), names.end(), lead);
+    if (std::count(named, names.end(), lead) > 1) {
+      RefuseTwice(names, lead, subject);
+    }
     int signal = static_cast<int>(named - names.begin());
     if (signal == count) signal = ParseNumber<int>(lead).value_or(-1);
     if (signal >= count) signal = -1;
@@ -137,13 +163,19 @@ at::Tensor RecordWindows::Read(const RecordWindow& window) const {
     const int64_t reach = 10 * std::max(ratio.up, ratio.down) / ratio.up + 1;
     margin = (reach + ratio.down - 1) / ratio.down * ratio.down;
   }
-  const int64_t before =
-      std::min(margin, window.from / ratio.down * ratio.down);
+  int64_t before = std::min(margin, window.from);
   const int64_t end = window.from + window.frames;
   const int64_t after = std::min(margin, recording.num_frames() - end);
   at::Tensor signal = recording.Read(window.from - before, end + after);
   signal.nan_to_num_(options_.fill, options_.fill, options_.fill);
   if (resamples) {
+    // What lies before the record is its first sample, as behind it the last.
+    const int64_t missing = (ratio.down - before % ratio.down) % ratio.down;
+    if (missing > 0) {
+      signal = at::cat(
+          {signal.slice(1, 0, 1).expand({signal.size(0), missing}), signal}, 1);
+      before += missing;
+    }
     signal = ResamplePoly(signal, ratio.up, ratio.down, ResampleEdge::kRepeat);
   }
   const int64_t length = LengthOf(window);

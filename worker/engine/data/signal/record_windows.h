@@ -44,7 +44,8 @@ struct WindowOptions {
 
 // Which of a recording's signals, `names`, are `leads`, by name or number; all
 // where no lead is asked for. -1: it has not that one, where `may_miss`. Throws
-// Error(kBadSpec), which begins with `subject`, where one misses otherwise.
+// Error(kBadSpec), which begins with `subject`, where one misses otherwise, or
+// where a name is that of several.
 std::vector<int> ChooseLeads(const std::vector<std::string>& names,
                              const std::vector<std::string>& leads,
                              bool may_miss, const std::string& subject);

@@ -50,6 +50,7 @@ WfdbRecord::WfdbRecord(const std::string& path, ChecksumPolicy checksums,
     OpenSegments();
   } else {
     signals_ = &header_.signals;
+    has_warned_ = std::vector<std::atomic<bool>>(header_.signals.size());
     OpenFiles();
   }
 }
@@ -175,7 +176,18 @@ int WfdbRecord::FindSignal(const std::string& description) const {
 
 int WfdbRecord::SignalIn(const WfdbRecord& segment, int signal) const {
   if (layout_ == nullptr) return signal;
-  return segment.FindSignal(signals()[signal].description);
+  const std::string& description = signals()[signal].description;
+  // Of several that are called so, the one at the same place among them.
+  int before = 0;
+  for (int i = 0; i < signal; ++i) {
+    before += signals()[i].description == description ? 1 : 0;
+  }
+  for (size_t i = 0; i < segment.signals().size(); ++i) {
+    if (segment.signals()[i].description == description && before-- == 0) {
+      return static_cast<int>(i);
+    }
+  }
+  return -1;
 }
 
 void WfdbRecord::CheckWindow(int64_t from, int64_t to) const {
@@ -269,7 +281,8 @@ void WfdbRecord::CheckSums(const FileGroup& group,
         if (checksums_ == ChecksumPolicy::kError) {
           throw Error(ErrorKind::kBadSpec, problem);
         }
-        TORCH_WARN(problem);
+        // Once, though each epoch reads it again.
+        if (!has_warned_[i].exchange(true)) TORCH_WARN(problem);
       }
     }
     offset += signal.samples_per_frame;

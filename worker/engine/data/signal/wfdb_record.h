@@ -10,6 +10,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -20,7 +21,7 @@
 namespace epochd::engine {
 
 // What to do about a signal whose checksum is not its header's. Checked where
-// a signal is read from end to end.
+// a signal is read from end to end; warned of once.
 enum class ChecksumPolicy { kIgnore, kWarn, kError };
 
 class WfdbRecord {
@@ -88,7 +89,8 @@ class WfdbRecord {
   const ChecksumPolicy checksums_;
   WfdbHeader header_;
   int64_t num_frames_ = 0;
-  std::vector<FileGroup> groups_;  // of a plain record
+  std::vector<FileGroup> groups_;                      // of a plain record
+  mutable std::vector<std::atomic<bool>> has_warned_;  // of its signals' sums
   // Of a record of several segments; nullptr: a gap, or the layout.
   std::vector<std::unique_ptr<WfdbRecord>> segments_;
   std::unique_ptr<WfdbRecord> layout_;

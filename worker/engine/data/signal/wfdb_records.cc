@@ -10,6 +10,7 @@
 
 #include "worker/engine/core/error.h"
 #include "worker/engine/data/file_bytes.h"
+#include "worker/engine/data/signal/record_folders.h"
 
 namespace epochd::engine {
 namespace {
@@ -70,7 +71,8 @@ std::vector<int> ChooseSignals(const WfdbRecord& record,
 RecordFacts FactsOf(const WfdbRecord& record, const std::string& listed,
                     const WfdbRecordsOptions& options) {
   RecordFacts facts{
-      .names = {listed, record.name()},
+      .names = {PlaceBelow(options.records, listed),
+                fs::path(listed).stem().string(), record.name()},
       .label = CommentValue(record.comments(), options.label_key),
       .group = CommentValue(record.comments(), options.group_key)};
   if (options.labels != LabelSource::kAnnotation &&
@@ -89,64 +91,103 @@ RecordFacts FactsOf(const WfdbRecord& record, const std::string& listed,
   return facts;
 }
 
-std::vector<std::string> ReadList(const fs::path& file) {
-  const std::string text = ReadFileBytes(file.string(), kMaxListBytes);
-  std::vector<std::string> records;
-  for (size_t begin = 0; begin < text.size();) {
-    const size_t end = std::min(text.find('\n', begin), text.size());
-    std::string line = text.substr(begin, end - begin);
-    begin = end + 1;
-    while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) {
-      line.pop_back();
+// Lists records of folders and of lists that name records and folders.
+class RecordLister {
+ public:
+  const std::vector<std::string>& paths() const { return paths_; }
+
+  void AddFolder(const std::string& folder) {
+    const auto take = [this](const std::string& each) {
+      const fs::path list = fs::path(each) / "RECORDS";
+      std::error_code error;
+      if (!fs::exists(list, error) || fs::is_directory(list, error)) {
+        return AddHeaders(each);
+      }
+      AddList(list);
+      return true;
+    };
+    if (!VisitFolders(folder, seen_, take)) {
+      RefuseRecords(folder, "holds no header (.hea)");
     }
-    if (line.empty()) continue;
-    if (line.ends_with(".hea")) line.resize(line.size() - 4);
-    records.push_back((file.parent_path() / line).string());
   }
-  if (records.empty()) RefuseRecords(file.string(), "lists no record");
-  return records;
-}
+
+  void AddList(const fs::path& file) {
+    const std::string text = ReadFileBytes(file.string(), kMaxListBytes);
+    bool is_empty = true;
+    for (size_t begin = 0; begin < text.size();) {
+      const size_t end = std::min(text.find('\n', begin), text.size());
+      std::string line = text.substr(begin, end - begin);
+      begin = end + 1;
+      while (!line.empty() && (line.back() == '\r' || line.back() == ' ')) {
+        line.pop_back();
+      }
+      if (line.empty()) continue;
+      is_empty = false;
+      if (line.ends_with(".hea")) line.resize(line.size() - 4);
+      const std::string path = (file.parent_path() / line).string();
+      if (line.ends_with("/")) {
+        AddFolder(path);
+      } else {
+        paths_.push_back(path);
+      }
+    }
+    if (is_empty) RefuseRecords(file.string(), "lists no record");
+  }
+
+ private:
+  // Of every header that is no segment of another. False: there is none.
+  bool AddHeaders(const std::string& folder) {
+    std::set<std::string> found;
+    std::set<std::string> segments;
+    for (const std::string& entry : EntriesOf(folder)) {
+      const fs::path path(entry);
+      if (path.extension() != ".hea") continue;
+      found.insert(path.stem().string());
+      try {
+        for (const WfdbSegment& segment : ReadWfdbHeader(entry).segments) {
+          segments.insert(segment.name);
+        }
+      } catch (const Error&) {
+        // Told when it is opened.
+      }
+    }
+    const size_t before = paths_.size();
+    for (const std::string& name : found) {
+      if (!segments.contains(name)) {
+        paths_.push_back((fs::path(folder) / name).string());
+      }
+    }
+    return paths_.size() > before;
+  }
+
+  std::vector<std::string> paths_;
+  std::set<std::string> seen_;  // folders, links resolved
+};
 
 }  // namespace
 
 std::vector<std::string> ListWfdbRecords(const std::string& records) {
   std::error_code error;
-  if (!fs::is_directory(records, error)) {
-    if (!fs::exists(records, error)) {
-      RefuseRecords(records,
-                    "is not there; a folder, a list of records or a "
-                    "header (.hea) is needed");
-    }
-    if (records.ends_with(".hea")) {
-      return {records.substr(0, records.size() - 4)};
-    }
-    return ReadList(records);
+  if (!fs::exists(records, error)) {
+    RefuseRecords(records,
+                  "is not there; a folder, a list of records or a "
+                  "header (.hea) is needed");
   }
-  if (fs::exists(fs::path(records) / "RECORDS", error)) {
-    return ReadList(fs::path(records) / "RECORDS");
+  RecordLister lister;
+  const bool is_folder = fs::is_directory(records, error);
+  if (is_folder) {
+    lister.AddFolder(records);
+  } else if (records.ends_with(".hea")) {
+    return {records.substr(0, records.size() - 4)};
+  } else {
+    lister.AddList(records);
   }
-  std::set<std::string> found;
-  std::set<std::string> segments;
-  for (const auto& entry : fs::directory_iterator(records)) {
-    if (entry.path().extension() != ".hea") continue;
-    found.insert(entry.path().stem().string());
-    try {
-      for (const WfdbSegment& segment :
-           ReadWfdbHeader(entry.path().string()).segments) {
-        segments.insert(segment.name);
-      }
-    } catch (const Error&) {
-      // Told when it is opened.
-    }
+  // Folders may hold or list nothing but each other.
+  if (lister.paths().empty()) {
+    RefuseRecords(records,
+                  is_folder ? "holds no header (.hea)" : "lists no record");
   }
-  std::vector<std::string> paths;
-  for (const std::string& name : found) {
-    if (!segments.contains(name)) {
-      paths.push_back((fs::path(records) / name).string());
-    }
-  }
-  if (paths.empty()) RefuseRecords(records, "holds no header (.hea)");
-  return paths;
+  return lister.paths();
 }
 
 std::shared_ptr<Dataset> LoadWfdbRecords(const WfdbRecordsOptions& options) {
@@ -156,7 +197,7 @@ std::shared_ptr<Dataset> LoadWfdbRecords(const WfdbRecordsOptions& options) {
     RecordFacts facts;
     const bool is_open = set.Open([&] {
       record = std::make_shared<const WfdbRecord>(path, options.checksums);
-      facts = FactsOf(*record, fs::path(path).stem().string(), options);
+      facts = FactsOf(*record, path, options);
     });
     if (!is_open) continue;
     std::vector<int> signals = ChooseSignals(*record, options);
@@ -164,6 +205,13 @@ std::shared_ptr<Dataset> LoadWfdbRecords(const WfdbRecordsOptions& options) {
           record->Physical(0, record->num_frames(), signals);
         })) {
       continue;
+    }
+    for (int signal : signals) {
+      const bool is_there = signal >= 0;
+      facts.leads.push_back(
+          {.is_there = is_there,
+           .name = is_there ? record->signals()[signal].description : "",
+           .units = is_there ? record->signals()[signal].units : ""});
     }
     set.Add(
         std::make_shared<WfdbRecording>(std::move(record), std::move(signals)),

@@ -15,8 +15,9 @@
 namespace epochd::engine {
 
 // `records`: a folder (its file RECORDS, or else every header that is no
-// segment of another), a file that lists records, or one header. Annotations
-// tell rhythms, or beats: a window about each.
+// segment of another, or else what the folders in it hold), a file that lists
+// records, or folders by a "/" at the end, or one header. Annotations tell
+// rhythms, or beats: a window about each.
 struct WfdbRecordsOptions : RecordOptions {
   std::string label_key = "Dx";     // of the comment
   std::string annotations = "atr";  // the file's extension

@@ -111,6 +111,22 @@ TEST_F(SignalComponentFiles, RecordsAreWrittenAndReadByNames) {
               HasSubstr("experiment.x.label_file: missing"));
 }
 
+TEST_F(SignalComponentFiles, RecordsInOtherUnitsAreANotice) {
+  Write("a.dat", std::string(8, '\0'));
+  Write("a.hea", "a 1 10 4\na.dat 16 1/mV 16 0 0 0 0 I\n");
+  Write("b.hea", "b 1 10 4\na.dat 16 1/uV 16 0 0 0 0 I\n");
+  const Json experiment = Json::object();
+  BuildScope scope(SignalComponents(), experiment, "experiment");
+  std::vector<std::string> told;
+  scope.SetNotices([&told](std::string_view severity, const std::string& text) {
+    told.push_back(std::string(severity) + " " + text);
+  });
+  scope.MakeAs<Dataset>({{"type", "WfdbRecords"}, {"records", folder_.path()}},
+                        "experiment.x");
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_THAT(told[0], testing::StartsWith("warning experiment.x: lead \"I\""));
+}
+
 TEST_F(SignalComponentFiles, TablesByNames) {
   const std::string file = Write("t.csv", "a;b;y\n1;2;0\n3;4;1\n");
   const auto csv = Build<Dataset>({{"type", "Csv"},

@@ -162,6 +162,56 @@ TEST_F(EdfFiles, AreADataSetOfWindows) {
               HasSubstr("has no lead \"II\"; it has I, Resp"));
 }
 
+TEST_F(EdfFiles, AFolderWithoutRecordingsIsLookedThroughInOrder) {
+  const std::string plain = Bytes(Recorded("plain.edf"));
+  Write("p2/night.edf", plain);
+  Write("p1/x/night.EDF", plain);
+  Write("p1/x/notes.txt", "");
+  std::filesystem::create_directory_symlink(folder_.path(), Path("p1/up"));
+  RecordOptions options{.records = folder_.path(), .leads = {"I"}};
+  options.labels = LabelSource::kCsv;
+  options.label_file =
+      Write("l.csv", "record,label\np2/night,a\np1/x/night,b\n");
+  options.classes.names = {"a", "b"};
+  const auto dataset = LoadEdfRecords(options);
+  ASSERT_EQ(dataset->Size(), 2);
+  EXPECT_EQ(dataset->Get(0, {}).At("target").item<int64_t>(), 1);
+  EXPECT_EQ(dataset->Get(1, {}).At("target").item<int64_t>(), 0);
+  options.labels = LabelSource::kNone;
+  Write("own.edf", plain);
+  EXPECT_EQ(LoadEdfRecords(options)->Size(), 1);
+  options.records = Path("p1/x");
+  std::filesystem::remove(Path("p1/x/night.EDF"));
+  EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
+              HasSubstr("p1/x\": holds no .edf or .bdf file"));
+}
+
+TEST_F(EdfFiles, ALabelThatStandsTwiceIsNamedByNumber) {
+  // plus.edf's second label, of 16 bytes.
+  const std::string path = Changed(256 + 16, "I               ");
+  RecordOptions options{.records = path, .leads = {"I"}};
+  EXPECT_THAT(ErrorOf([&] { LoadEdfRecords(options); }),
+              HasSubstr("changed.edf\": lead \"I\" stands more than once; "
+                        "name it by number: 0 or 1"));
+  options.leads = {"1"};
+  EXPECT_TRUE(at::equal(LoadEdfRecords(options)->Get(0, {}).At("input")[0],
+                        EdfFile(path).Physical(1, 0, 20)));
+}
+
+TEST_F(EdfFiles, UnitsThatDifferBetweenFilesAreTold) {
+  Write("a.edf", Bytes(Recorded("plus.edf")));
+  // The unit of the first signal, behind labels and transducers of three.
+  Changed(256 + 3 * 96, "uV      ");
+  std::vector<std::string> told;
+  RecordOptions options{.records = folder_.path(), .leads = {"I"}};
+  options.notice = [&told](const std::string& text) { told.push_back(text); };
+  LoadEdfRecords(options);
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_THAT(told[0], HasSubstr("lead \"I\" is in \"mV\" in \""));
+  EXPECT_THAT(told[0], HasSubstr("a.edf\" and in \"uV\" in \""));
+  EXPECT_THAT(told[0], HasSubstr("changed.edf\""));
+}
+
 TEST_F(EdfFiles, AnnotationsLabelTheWindowsThatTheyCover) {
   RecordOptions options{.records = Recorded("stages.edf"),
                         .labels = LabelSource::kAnnotation};

@@ -33,18 +33,19 @@ std::vector<int64_t> Whole(const at::Tensor& tensor) {
 class WfdbRecordsTest : public SignalFiles {
  protected:
   // A record of `frames` frames at 10 a second with leads I (0, 1, 2, ...) and
-  // II (100, 101, ...), gain 1.
-  void AddRecord(const std::string& name, int frames,
+  // II (100, 101, ...), gain 1. `place`: its name, with folders.
+  void AddRecord(const std::string& place, int frames,
                  const std::string& comments = "") {
+    const std::string name = std::filesystem::path(place).filename();
     std::vector<int> values;
     for (int i = 0; i < frames; ++i) {
       values.push_back(i);
       values.push_back(100 + i);
     }
-    Write(name + ".dat", Samples16(values));
-    Write(name + ".hea", name + " 2 10 " + std::to_string(frames) + "\n" +
-                             name + ".dat 16 1/mV 16 0 0 0 0 I\n" + name +
-                             ".dat 16 1/mV 16 0 0 0 0 II\n" + comments);
+    Write(place + ".dat", Samples16(values));
+    Write(place + ".hea", name + " 2 10 " + std::to_string(frames) + "\n" +
+                              name + ".dat 16 1/mV 16 0 0 0 0 I\n" + name +
+                              ".dat 16 1/mV 16 0 0 0 0 II\n" + comments);
   }
   WfdbRecordsOptions Options() const {
     WfdbRecordsOptions options;
@@ -250,6 +251,131 @@ TEST_F(WfdbRecordsTest, ListsRecordsOfFoldersListsAndHeaders) {
               HasSubstr("lists no record"));
 }
 
+TEST_F(WfdbRecordsTest, AFolderWithoutHeadersIsLookedThroughInOrder) {
+  AddRecord("b/g2/B1", 10);
+  AddRecord("a/g1/A2", 10);
+  AddRecord("a/g1/A1", 10);
+  AddRecord("c", 10);
+  // Headers of its own are all that a folder gives.
+  EXPECT_THAT(ListWfdbRecords(folder_.path()), ElementsAre(EndsWith("/c")));
+  std::filesystem::remove(Path("c.hea"));
+  Write("a/none/notes.txt", "");
+  EXPECT_THAT(ListWfdbRecords(folder_.path()),
+              ElementsAre(EndsWith("/a/g1/A1"), EndsWith("/a/g1/A2"),
+                          EndsWith("/b/g2/B1")));
+  Write("a/g1/RECORDS", "A2\n");
+  EXPECT_THAT(ListWfdbRecords(folder_.path()),
+              ElementsAre(EndsWith("/a/g1/A2"), EndsWith("/b/g2/B1")));
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(Path("a/none")); }),
+              HasSubstr("a/none\": holds no header"));
+}
+
+TEST_F(WfdbRecordsTest, AListNamesFoldersByASlashAtTheEnd) {
+  AddRecord("b/B1", 10);
+  AddRecord("a/A1", 10);
+  AddRecord("a/A2", 10);
+  AddRecord("deep/x/D1", 10);
+  AddRecord("c", 10);
+  Write("a/RECORDS", "A2\n");
+  Write("RECORDS", "b/\r\nc\na/\ndeep/\n");
+  const auto listed = ElementsAre(EndsWith("/b/B1"), EndsWith("/c"),
+                                  EndsWith("/a/A2"), EndsWith("/deep/x/D1"));
+  EXPECT_THAT(ListWfdbRecords(folder_.path()), listed);
+  EXPECT_THAT(ListWfdbRecords(Path("RECORDS")), listed);
+  Write("RECORDS", "a/\nnone/\n");
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(folder_.path()); }),
+              HasSubstr("none/\": cannot be read"));
+}
+
+TEST_F(WfdbRecordsTest, FoldersThatLeadBackToThemselvesAreLookedAtOnce) {
+  AddRecord("a/A1", 10);
+  std::filesystem::create_directories(Path("b"));
+  std::filesystem::create_directory_symlink(folder_.path(), Path("b/up"));
+  std::filesystem::create_directory_symlink(Path("a"), Path("b/side"));
+  EXPECT_THAT(ListWfdbRecords(folder_.path()), ElementsAre(EndsWith("/a/A1")));
+  EXPECT_THAT(ListWfdbRecords(Path("b")), ElementsAre(EndsWith("/side/A1")));
+  Write("a/RECORDS", "./\n../b/\nA1\n");
+  EXPECT_THAT(ListWfdbRecords(Path("a")), ElementsAre(EndsWith("/a/A1")));
+  Write("a/RECORDS", "./\n");
+  EXPECT_THAT(ErrorOf([&] { ListWfdbRecords(Path("a")); }),
+              HasSubstr("holds no header"));
+}
+
+TEST_F(WfdbRecordsTest, ACsvFileNamesRecordsOfOneNameByTheirFolders) {
+  AddRecord("p1/s", 10);
+  AddRecord("p2/s", 10);
+  WfdbRecordsOptions options = Options();
+  options.labels = LabelSource::kCsv;
+  options.classes.names = {"SR", "AF"};
+  options.label_file = Write("l.csv", "record,label\np2/s,AF\np1/s,SR\n");
+  EXPECT_THAT(Whole(LoadWfdbRecords(options)->Column("target")),
+              ElementsAre(0, 1));
+  Write("l.csv", "record,label\ns,AF\n");
+  EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }),
+              HasSubstr("s.hea\" is called, too; \"p2/s\" names this one"));
+}
+
+TEST_F(WfdbRecordsTest, UnitsThatDifferBetweenRecordsAreToldOnce) {
+  AddRecord("a", 20);
+  AddRecord("b", 20);
+  AddRecord("c", 20);
+  std::vector<std::string> told;
+  WfdbRecordsOptions options = Options();
+  options.notice = [&told](const std::string& text) { told.push_back(text); };
+  const auto write_units = [this](const std::string& first,
+                                  const std::string& second) {
+    for (const auto& [name, units] : {std::pair("b", first), {"c", second}}) {
+      const std::string file = std::string(name) + ".dat 16 1/";
+      Write(std::string(name) + ".hea", std::string(name) + " 2 10 20\n" +
+                                            file + units + " 16 0 0 0 0 I\n" +
+                                            file + "mV 16 0 0 0 0 II\n");
+    }
+  };
+  LoadWfdbRecords(options);
+  EXPECT_THAT(told, ElementsAre());
+  write_units("uV", "V");
+  LoadWfdbRecords(options);
+  ASSERT_EQ(told.size(), 1);
+  EXPECT_THAT(told[0], HasSubstr("lead \"I\" is in \"mV\" in \""));
+  EXPECT_THAT(told[0], HasSubstr("a.hea\" and in \"uV\" in \""));
+  EXPECT_THAT(told[0], HasSubstr("b.hea\"; values are taken as they are"));
+  // What is not read, and records of which nothing is.
+  options.leads = {"II"};
+  LoadWfdbRecords(options);
+  EXPECT_EQ(told.size(), 1);
+  options.leads = {"I"};
+  options.windows.window = 3;
+  AddRecord("a", 30);
+  LoadWfdbRecords(options);
+  EXPECT_EQ(told.size(), 1);
+  // One unit, written in four ways.
+  options.windows.window = 1;
+  options.records = Write("list", "b\nc\n");
+  for (const char* micro : {"\xc2\xb5V", "\xce\xbcV", "\xb5V"}) {
+    write_units("uV", micro);
+    LoadWfdbRecords(options);
+    EXPECT_EQ(told.size(), 1) << micro;
+  }
+  write_units("mV", "MV");
+  LoadWfdbRecords(options);
+  EXPECT_EQ(told.size(), 2);
+}
+
+TEST_F(WfdbRecordsTest, ALeadThatStandsTwiceIsNamedByNumber) {
+  AddRecord("a", 10);
+  const std::string line = "a.dat 16 1/mV 16 0 0 0 0 ECG\n";
+  Write("a.hea", "a 2 10 10\n" + line + line);
+  WfdbRecordsOptions options = Options();
+  options.leads = {"ECG"};
+  const std::string error = ErrorOf([&] { LoadWfdbRecords(options); });
+  EXPECT_THAT(error, HasSubstr("a.hea\": lead \"ECG\" stands more than once; "
+                               "name it by number: 0 or 1"));
+  options.leads = {"1"};
+  EXPECT_EQ(
+      LoadWfdbRecords(options)->Get(0, {}).At("input")[0][0].item<float>(),
+      100);
+}
+
 TEST_F(WfdbRecordsTest, MissingLeadsAreAnErrorOrZeros) {
   AddRecord("a", 10);
   WfdbRecordsOptions options = Options();
@@ -315,6 +441,71 @@ TEST_F(WfdbRecordsTest, RecordsThatCannotBeOpenedAreLeftOutAndTold) {
   // Nothing is left: what is wrong with the first one.
   options.records = Path("b.hea");
   EXPECT_THAT(ErrorOf([&] { LoadWfdbRecords(options); }), HasSubstr("b.hea"));
+}
+
+TEST(ChooseLeads, ANumberThatIsAnotherLeadsNameIsNotProposed) {
+  EXPECT_THAT(
+      ErrorOf([] {
+        ChooseLeads({"x", "0", "x"}, {"x"}, true, "file");
+      }),
+      HasSubstr("file: lead \"x\" stands more than once; name it by number: "
+                "2"));
+  EXPECT_THAT(ErrorOf([] {
+                ChooseLeads({"1", "1"}, {"1"}, false, "file");
+              }),
+              EndsWith("name it by number: 0"));
+  EXPECT_THAT(ErrorOf([] {
+                ChooseLeads({"1", "1", "0"}, {"1"}, false, "file");
+              }),
+              EndsWith("its signals need other labels"));
+  EXPECT_THAT(ChooseLeads({"x", "y", "x"}, {"y", "2"}, false, "file"),
+              ElementsAre(1, 2));
+}
+
+// One lead with a value per frame, 10 frames a second.
+class OneLead : public Recording {
+ public:
+  explicit OneLead(at::Tensor values) : values_(std::move(values)) {}
+  const std::string& path() const override { return path_; }
+  double fs() const override { return 10; }
+  int64_t num_frames() const override { return values_.numel(); }
+  at::Tensor Read(int64_t from, int64_t to) const override {
+    return values_.slice(0, from, to).clone().view({1, to - from});
+  }
+
+ private:
+  const at::Tensor values_;
+  const std::string path_ = "values";
+};
+
+TEST(RecordWindows, AWindowNearTheBeginningSeesAllSamplesBeforeIt) {
+  const at::Tensor wave = at::sin(at::arange(400, at::kFloat) / 7) + 2;
+  for (double fs : {5.0, 7.0, 15.0}) {
+    const int64_t down = ResampleRatio(10, fs).down;
+    for (int64_t from = 0; from < 2 * down + 60; ++from) {
+      SCOPED_TRACE(std::to_string(fs) + " from " + std::to_string(from));
+      // The same with the first value as often before it as makes `from` a
+      // multiple of `down`: what a resampled record takes to be before it.
+      const int64_t shift = (down - from % down) % down;
+      const at::Tensor longer =
+          at::cat({wave.slice(0, 0, 1).expand({shift}), wave});
+      const auto window = [&](const at::Tensor& values, int64_t begin) {
+        RecordWindows::Parts parts;
+        parts.recordings = {std::make_shared<OneLead>(values)};
+        parts.windows = {{.recording = 0, .from = begin, .frames = 100}};
+        const RecordWindows windows(std::move(parts), {.window = 10, .fs = fs});
+        return windows.Get(0, {}).At("input");
+      };
+      EXPECT_TRUE(at::allclose(window(wave, from), window(longer, from + shift),
+                               1e-6, 1e-6));
+      // What is before the window matters, up to the record's beginning.
+      if (from == 1) {
+        at::Tensor other = wave.clone();
+        other[0] = 5;
+        EXPECT_FALSE(at::allclose(window(wave, 1), window(other, 1), 0, 1e-3));
+      }
+    }
+  }
 }
 
 TEST(CutWindows, RefusesWindowsWithoutASample) {
