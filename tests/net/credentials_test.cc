@@ -22,6 +22,8 @@
 namespace epochd::net {
 namespace {
 
+constexpr absl::Duration kPatience = absl::Minutes(1);
+
 // Counts its calls and tells whether it saw a token.
 class CountingService final : public v1::ServerService::CallbackService {
  public:
@@ -67,7 +69,7 @@ class CredentialsTest : public ::testing::Test {
     EXPECT_TRUE(channel.ok()) << channel.status();
     const auto stub = v1::ServerService::NewStub(*channel);
     grpc::ClientContext context;
-    SetDeadline(context, absl::Seconds(10));
+    SetDeadline(context, kPatience);
     if (!header.empty()) context.AddMetadata("authorization", header);
     v1::ServerInfo ignored;
     return stub->GetServerInfo(&context, {}, info == nullptr ? &ignored : info);
@@ -115,7 +117,7 @@ TEST_F(CredentialsTest, HealthNeedsNoToken) {
   auto channel =
       grpc::CreateChannel(address(), grpc::InsecureChannelCredentials());
   grpc::ClientContext context;
-  SetDeadline(context, absl::Seconds(10));
+  SetDeadline(context, kPatience);
   grpc::GenericStub stub(channel);
   grpc::ByteBuffer request(nullptr, 0);
   grpc::ByteBuffer response;
