@@ -25,7 +25,7 @@ class Waiter {
     };
   }
   absl::StatusOr<T> Wait() {
-    if (!done_.WaitForNotificationWithTimeout(absl::Seconds(30))) {
+    if (!done_.WaitForNotificationWithTimeout(absl::Minutes(1))) {
       return absl::DeadlineExceededError("no answer");
     }
     return answer_;
@@ -49,9 +49,17 @@ Registration Agent(const std::string& name, int num_cpus) {
 
 class ControllerTest : public testing::Test {
  protected:
+  // Agents that do not beat keep their leases on a slow machine too.
+  static Options Patient() {
+    Options options;
+    options.unreachable_after = absl::Hours(1);
+    options.lost_after = absl::Hours(2);
+    return options;
+  }
+
   SystemClock clock_;
   store::MemoryJobStore store_;
-  Controller controller_{Options{}, clock_, store_};
+  Controller controller_{Patient(), clock_, store_};
 };
 
 TEST_F(ControllerTest, RefusesCommandsUnlessItRuns) {

@@ -77,7 +77,7 @@ class SweeperTest : public testing::Test {
   }
   template <typename Condition>
   bool Eventually(Condition condition) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
     while (!condition()) {
       if (absl::Now() > deadline) return false;
       poll(nullptr, 0, 1);
