@@ -126,8 +126,8 @@ def main():
     while True:
         try:
             missing = list(problems(dashboard, prometheus))
-        except urllib.error.URLError as error:
-            missing = ["%s: %s" % (arguments.prometheus, error.reason)]
+        except OSError as error:  # no connection, or one that broke
+            missing = ["%s: %s" % (arguments.prometheus, error)]
         if not missing or time.monotonic() >= deadline:
             break
         time.sleep(1)

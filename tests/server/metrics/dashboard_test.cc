@@ -4,6 +4,7 @@
 // ship, and every expression of the dashboard is run against it.
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -11,14 +12,16 @@
 
 #include <cstdlib>
 #include <fstream>
+#include <regex>
 #include <string>
 #include <vector>
 
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "server/metrics/metered_job_store.h"
 #include "server/metrics/metrics.h"
 #include "server/store/memory_job_store.h"
 #include "server/web/http_server.h"
-#include "server/web/socket_address.h"
 #include "tests/conformance/job_samples.h"
 #include "tests/server/metrics/sample_stats.h"
 #include "tests/temp_folder.h"
@@ -72,13 +75,17 @@ std::string Contents(const std::string& path) {
 
 std::string SourceFolder() { return std::getenv("EPOCHD_TEST_SOURCE_DIR"); }
 
-// A port that was free a moment ago; Prometheus cannot say which it chose.
-uint16_t FreePort() {
-  web::SocketAddress bound;
-  const auto socket =
-      web::Listen(*web::SocketAddress::Parse("127.0.0.1", 0), bound);
-  close(*socket);
-  return bound.port();
+// Where Prometheus says in its log that it listens; empty: nothing came.
+std::string AddressIn(const std::string& log) {
+  static const std::regex kSays("msg=\"Listening on\".* address=(\\S+)\n");
+  const absl::Time deadline = absl::Now() + absl::Minutes(1);
+  while (absl::Now() < deadline) {
+    const std::string text = Contents(log);
+    std::smatch match;
+    if (std::regex_search(text, match, kSays)) return match[1];
+    poll(nullptr, 0, 10);
+  }
+  return "";
 }
 
 TEST(DashboardTest, IsWhatItsScriptWrites) {
@@ -129,12 +136,13 @@ TEST(DashboardTest, EveryExpressionReturnsSeriesInARealPrometheus) {
   replace("scrape_timeout: 4s", "scrape_timeout: 1s");
   std::ofstream(temp / "prometheus.yml") << config;
 
-  const std::string address = "127.0.0.1:" + std::to_string(FreePort());
   const Child prometheus(
       {"prometheus", "--config.file=" + (temp / "prometheus.yml"),
        "--storage.tsdb.path=" + (temp / "data"),
-       "--web.listen-address=" + address},
+       "--web.listen-address=127.0.0.1:0"},
       temp / "prometheus.log");
+  const std::string address = AddressIn(temp / "prometheus.log");
+  ASSERT_NE(address, "") << Contents(temp / "prometheus.log");
   Child check({"python3", SourceFolder() + "/deploy/grafana/check_dashboard.py",
                "http://" + address, "--wait", "60"},
               temp / "check.log");
