@@ -67,6 +67,10 @@ struct LogOptions {
   int attempt = 0;
   int64_t tail_bytes = 0;
   bool follow = false;
+  // What was handed over before is not again: all up to this byte of this
+  // attempt. `tail_bytes` may then be less than what came since.
+  int after_attempt = 0;
+  int64_t after_offset = 0;
   StreamOptions stream;
 };
 

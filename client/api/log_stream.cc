@@ -37,6 +37,12 @@ std::optional<v1::LogChunk> Unseen(v1::LogChunk chunk, const Place& place) {
   return chunk;
 }
 
+// Tells whether something is missing before the chunk.
+bool IsBeyond(const v1::LogChunk& chunk, const Place& place) {
+  return chunk.attempt() > place.attempt ||
+         (chunk.attempt() == place.attempt && chunk.offset() > place.offset);
+}
+
 }  // namespace
 
 absl::StatusOr<v1::JobState> Client::ReadLogs(
@@ -48,7 +54,11 @@ absl::StatusOr<v1::JobState> Client::ReadLogs(
   request.set_attempt(options.attempt);
   request.set_tail_bytes(options.tail_bytes);
   request.set_follow(options.follow);
-  Place place;
+  Place place = {options.after_attempt, options.after_offset};
+  if (place.attempt > 0 && options.attempt > 0) {
+    request.set_tail_bytes(0);
+    request.set_offset(place.offset);
+  }
   Reconnect reconnect(options.stream);
   while (true) {
     grpc::ClientContext context;
@@ -58,8 +68,17 @@ absl::StatusOr<v1::JobState> Client::ReadLogs(
     std::optional<v1::JobState> final_state;
     bool got_something = false;
     bool is_unwanted = false;
+    // A tail may begin behind what came before.
+    bool may_miss = place.attempt > 0 && request.tail_bytes() > 0;
+    bool misses = false;
     v1::LogChunk chunk;
     while (reader->Read(&chunk)) {
+      misses = may_miss && IsBeyond(chunk, place);
+      if (misses) {
+        context.TryCancel();
+        break;
+      }
+      may_miss = false;
       if (chunk.end()) final_state = chunk.final_state();
       const bool is_empty = chunk.data().empty() && !chunk.truncated();
       if (is_empty) continue;
@@ -78,6 +97,10 @@ absl::StatusOr<v1::JobState> Client::ReadLogs(
     const absl::Status status = wire::FromGrpc(reader->Finish());
     if (is_unwanted || options.stream.stop.stop_requested()) {
       return absl::CancelledError("stopped");
+    }
+    if (misses) {
+      request.set_tail_bytes(0);
+      continue;
     }
     if (status.ok() && final_state) return *final_state;
     if (got_something) reconnect.Succeeded();

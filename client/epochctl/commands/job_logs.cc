@@ -6,6 +6,7 @@
 #include "client/epochctl/exit_code.h"
 #include "client/epochctl/interrupt.h"
 #include "client/epochctl/log_filter.h"
+#include "client/epochctl/log_tail.h"
 #include "client/epochctl/watch_job.h"
 #include "client/epochctl/words.h"
 
@@ -16,7 +17,7 @@ struct Flags {
   std::string job;
   int rank = 0;
   int attempt = 0;
-  int tail = 0;
+  int tail = -1;
   bool follow = false;
 };
 
@@ -51,30 +52,30 @@ int Run(Context& context, const Flags& flags) {
   client::LogOptions options;
   options.rank = flags.rank;
   options.attempt = flags.attempt;
-  options.tail_bytes = flags.tail;
   options.follow = flags.follow;
   options.stream.stop = interrupt.token();
   // A terminal is not driven by what a job writes; files get every byte.
   const bool is_filtered = context.out_style.is_terminal;
   LogFilter filter;
   int attempt = 0;
+  const auto print = [&](const v1::LogChunk& chunk) {
+    if (chunk.attempt() != attempt) {
+      if (attempt != 0) {
+        context.out << filter.Finish() << std::flush;
+        context.err << "--- attempt " << chunk.attempt() << " ---\n";
+      }
+      attempt = chunk.attempt();
+    }
+    context.out << (is_filtered ? filter.Filter(chunk.data()) : chunk.data())
+                << std::flush;
+    if (chunk.truncated()) {
+      context.Warn("the log was cut at its size limit");
+    }
+    return context.out.good();
+  };
   const auto state =
-      (*client)->ReadLogs(job, options, [&](const v1::LogChunk& chunk) {
-        if (chunk.attempt() != attempt) {
-          if (attempt != 0) {
-            context.out << filter.Finish() << std::flush;
-            context.err << "--- attempt " << chunk.attempt() << " ---\n";
-          }
-          attempt = chunk.attempt();
-        }
-        context.out << (is_filtered ? filter.Filter(chunk.data())
-                                    : chunk.data())
-                    << std::flush;
-        if (chunk.truncated()) {
-          context.Warn("the log was cut at its size limit");
-        }
-        return context.out.good();
-      });
+      flags.tail < 0 ? (*client)->ReadLogs(job, options, print)
+                     : ReadLastLines(**client, job, options, flags.tail, print);
   context.out << filter.Finish() << std::flush;
   if (state.ok()) {
     if (*state == v1::JOB_STATE_FAILED) SayWhyItFailed(context, **client, job);
@@ -95,15 +96,16 @@ Command JobLogsCommand() {
   const auto flags = std::make_shared<Flags>();
   return {"job logs",
           "logs",
-          "Print what a rank wrote; with -f the exit code tells how the job "
-          "ended",
-          {"epochctl logs JOB", "epochctl logs -f JOB --rank 1"},
+          "Print what a rank wrote, not its epochs (watch, job events); with "
+          "-f the exit code tells how the job ended",
+          {"epochctl logs JOB", "epochctl logs -f JOB --rank 1 --tail 20"},
           {{"job", &flags->job, "Id of the job", {}, true},
            {"-f,--follow", &flags->follow,
             "Go on until the job ends; Ctrl-C detaches"},
            {"--rank", &flags->rank, "Which rank (0)"},
            {"--attempt", &flags->attempt, "Which attempt; 0: all"},
-           {"--tail", &flags->tail, "The last so many bytes; 0: all"}},
+           {"--tail", &flags->tail,
+            "Only the last so many lines of the last attempt; -1: all"}},
           [flags](Context& context) { return Run(context, *flags); }};
 }
 

@@ -12,8 +12,7 @@ const grpc::Status kBroken(grpc::StatusCode::UNAVAILABLE, "gone");
 
 class LogStreamTest : public testing::Test {
  protected:
-  absl::StatusOr<v1::JobState> Read(int attempt = 0) {
-    LogOptions options;
+  absl::StatusOr<v1::JobState> Read(int attempt = 0, LogOptions options = {}) {
     options.attempt = attempt;
     options.tail_bytes = 100;
     options.follow = true;
@@ -56,6 +55,43 @@ TEST_F(LogStreamTest, AsksForTheOffsetWhereOneAttemptIsRead) {
   EXPECT_EQ(text_, "abcdef");
   EXPECT_EQ(server_.jobs.log_requests[1].attempt(), 3);
   EXPECT_EQ(server_.jobs.log_requests[1].offset(), 13);
+}
+
+TEST_F(LogStreamTest, DropsWhatWasThereBefore) {
+  LogOptions options;
+  options.after_attempt = 2;
+  options.after_offset = 4;
+  server_.jobs.rounds = {{{},
+                          {Chunk(2, 2, "cdef"), Chunk(3, 0, "g"),
+                           LastChunk(v1::JOB_STATE_SUCCEEDED)},
+                          {}}};
+  ASSERT_TRUE(Read(0, options).ok());
+  EXPECT_EQ(text_, "efg");
+  ASSERT_EQ(server_.jobs.log_requests.size(), 1u);
+  EXPECT_EQ(server_.jobs.log_requests[0].tail_bytes(), 100);
+  ASSERT_TRUE(Read(2, options).ok());
+  EXPECT_EQ(server_.jobs.log_requests[1].tail_bytes(), 0);
+  EXPECT_EQ(server_.jobs.log_requests[1].offset(), 4);
+}
+
+TEST_F(LogStreamTest, ReadsAllWhereATailLeavesAGap) {
+  LogOptions options;
+  options.after_attempt = 1;
+  options.after_offset = 2;
+  const v1::LogChunk last = LastChunk(v1::JOB_STATE_SUCCEEDED);
+  const FakeJobs::Round whole = {
+      {}, {Chunk(1, 0, "abcd"), Chunk(2, 0, "e"), last}, {}};
+  server_.jobs.rounds = {{{}, {Chunk(1, 3, "d"), last}, {}},
+                         whole,
+                         {{}, {Chunk(2, 0, "e"), last}, {}},
+                         whole};
+  for (const size_t first : {size_t{0}, size_t{2}}) {
+    text_.clear();
+    ASSERT_TRUE(Read(0, options).ok());
+    EXPECT_EQ(text_, "cde");
+    EXPECT_EQ(server_.jobs.log_requests.at(first).tail_bytes(), 100);
+    EXPECT_EQ(server_.jobs.log_requests.at(first + 1).tail_bytes(), 0);
+  }
 }
 
 TEST_F(LogStreamTest, TakesAnEndWithoutItsMarkForABreak) {
