@@ -254,7 +254,7 @@ std::vector<Option> GlobalOptions(GlobalFlags& flags) {
        "How results are printed",
        {"table", "wide", "json", "yaml", "name"}},
       {"--no-headers", &flags.no_headers, "Leave out the heads of tables"},
-      {"-q,--quiet", &flags.quiet, "Names only, no progress"},
+      {"-q,--quiet", &flags.quiet, "Names and states only, no progress"},
       {"--color",
        &flags.color,
        "Colours (NO_COLOR, CLICOLOR_FORCE)",

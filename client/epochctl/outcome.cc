@@ -38,6 +38,15 @@ std::map<std::string, std::string> Outputs(const History& history) {
 
 }  // namespace
 
+std::string StateText(const v1::Job& job) {
+  std::string text = Id(job.name()) + " " + Word(job.state());
+  if (job.state() != v1::JOB_STATE_SUCCEEDED) {
+    text += " (" + Word(job.reason()) + ")";
+    if (!job.message().empty()) text += ": " + OneLine(job.message());
+  }
+  return text + "\n";
+}
+
 std::string OutcomeText(const v1::Job& job, const History& history) {
   std::string text;
   const std::map<std::string, std::string> outputs = Outputs(history);
@@ -48,19 +57,14 @@ std::string OutcomeText(const v1::Job& job, const History& history) {
   for (const auto& [name, path] : outputs) {
     text += terminal::PadRight(Safe(name), width) + "  " + Safe(path) + "\n";
   }
-  if (job.state() != v1::JOB_STATE_SUCCEEDED) {
-    text += Id(job.name()) + " " + Word(job.state()) + " (" +
-            Word(job.reason()) + ")";
-    if (!job.message().empty()) text += ": " + OneLine(job.message());
-    return text + "\n";
-  }
+  if (job.state() != v1::JOB_STATE_SUCCEEDED) return text + StateText(job);
   v1::BestMetric best = job.best();
   if (best.name().empty() && history.ended()) best = history.ended()->best();
-  if (best.name().empty()) {
-    return text + Id(job.name()) + " " + Word(job.state()) + "\n";
-  }
-  return text + "best " + Safe(best.name()) + " " + FixedNumber(best.value()) +
-         " at epoch " + std::to_string(best.epoch()) + "\n";
+  if (best.name().empty()) return text + StateText(job);
+  const std::string score = Safe(best.name()) + " " + FixedNumber(best.value());
+  if (!Trains(job.spec())) return text + score + "\n";
+  return text + "best " + score + " at epoch " + std::to_string(best.epoch()) +
+         "\n";
 }
 
 }  // namespace epochd::epochctl

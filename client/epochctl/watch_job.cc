@@ -171,7 +171,8 @@ absl::StatusOr<v1::JobState> FollowJob(const Context& context,
 
 std::string OutcomeAfterWatch(const Context& context, const v1::Job& job,
                               const History& history) {
-  if (!history.is_over() || context.quiet || !context.out_style.is_terminal ||
+  if (context.quiet) return StateText(job);
+  if (!history.is_over() || !context.out_style.is_terminal ||
       !context.err_style.is_terminal) {
     return OutcomeText(job, history);
   }

@@ -42,8 +42,8 @@ absl::StatusOr<v1::JobState> FollowJob(const Context& context,
                                        const WatchJobOptions& options,
                                        History& history);
 
-// OutcomeText for `context.out`, without the reason of a failure that the same
-// terminal has shown already.
+// OutcomeText for `context.out`, with -q the state alone; without the reason of
+// a failure that the same terminal has shown already.
 std::string OutcomeAfterWatch(const Context& context, const v1::Job& job,
                               const History& history);
 

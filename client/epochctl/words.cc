@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <nlohmann/json.hpp>
 #include <string_view>
 
 #include "client/terminal/human.h"
@@ -104,6 +105,14 @@ std::string Age(const google::protobuf::Timestamp& time, bool is_set,
   if (!is_set || time.seconds() <= 0) return "-";
   return terminal::HumanDuration(
       std::max(now - wire::FromProto(time), absl::ZeroDuration()));
+}
+
+bool Trains(const v1::JobSpec& spec) {
+  const auto experiment =
+      nlohmann::json::parse(spec.experiment_json(), nullptr, false);
+  if (!experiment.is_object()) return true;
+  const auto task = experiment.find("task");
+  return task == experiment.end() || !task->is_string() || *task == "train";
 }
 
 std::string EpochText(const v1::Progress& progress) {

@@ -40,6 +40,9 @@ std::string Id(const std::string& name);
 std::string Age(const google::protobuf::Timestamp& time, bool is_set,
                 absl::Time now);
 
+// Whether the job trains: its task is not to test, to predict or the like.
+bool Trains(const v1::JobSpec& spec);
+
 // "12/30" or "-".
 std::string EpochText(const v1::Progress& progress);
 // "val/accuracy 0.9750 (21)" or "-".

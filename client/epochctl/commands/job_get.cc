@@ -10,6 +10,7 @@
 #include "client/job_file/spec_writer.h"
 #include "client/terminal/human.h"
 #include "client/terminal/width.h"
+#include "proto/wire/time.h"
 
 namespace epochd::epochctl {
 namespace {
@@ -49,6 +50,15 @@ void Print(const Context& context, const v1::Job& job) {
   if (job.has_start_time()) {
     Line(out, "started", Age(job.start_time(), true, now) + " ago");
   }
+  if (job.has_end_time()) {
+    const absl::Time end = wire::FromProto(job.end_time());
+    Line(out, "ended",
+         absl::FormatTime("%Y-%m-%d %H:%M:%S %Ez", end, absl::LocalTimeZone()) +
+             ", " + Age(job.end_time(), true, now) + " ago");
+    if (job.has_start_time()) {
+      Line(out, "took", Age(job.start_time(), true, end));
+    }
+  }
   Line(out, "replicas",
        std::to_string(job.spec().resources().replicas().max()));
   if (job.has_progress() && job.progress().epoch() > 0) {
@@ -60,7 +70,10 @@ void Print(const Context& context, const v1::Job& job) {
     Line(out, "epoch", text);
   }
   Line(out, "metrics", MetricsText(job.metrics()));
-  if (job.has_best()) Line(out, "best", BestText(job.best()));
+  // Of what trains nothing the metrics are all.
+  if (job.has_best() && Trains(job.spec())) {
+    Line(out, "best", BestText(job.best()));
+  }
   for (const v1::Attempt& attempt : job.attempts()) {
     std::string text = Word(attempt.state());
     if (attempt.reason() != v1::ATTEMPT_REASON_UNSPECIFIED) {

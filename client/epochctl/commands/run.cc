@@ -144,7 +144,7 @@ int RunJob(Context& context, const Flags& flags, client::JobFile& file,
   const auto last = client.GetJob(job.name());
   if (!last.ok()) return context.Fail(last.status());
   if (context.PrintMessage(*last)) return OutcomeCode(*state);
-  if ((flags.plot || context.out_style.is_terminal) &&
+  if ((flags.plot || (context.out_style.is_terminal && !context.quiet)) &&
       !history.Names().empty()) {
     PlotLayout layout;
     layout.width = std::min(context.out_style.width, 100);

@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "absl/time/time.h"
 #include "client/epochctl/exit_code.h"
 #include "tests/client/epochctl/coordinator.h"
 
@@ -70,10 +71,30 @@ TEST_F(JobGetTest, ShowsAJobThatTrains) {
       "attempt 2   running on n1, n2 x2\n");
 }
 
+TEST_F(JobGetTest, ShowsWhenAFinishedJobEndedAndHowLongItRan) {
+  const std::string text = Status(
+      "state: JOB_STATE_SUCCEEDED reason: JOB_REASON_COMPLETED "
+      "create_time {seconds: 999000} start_time {seconds: 999700} "
+      "end_time {seconds: 999912} spec {experiment_json: '{\"task\": "
+      "\"test\"}'} best {name: 'test/loss' value: 0.25 epoch: 1}");
+  const std::string end =
+      absl::FormatTime("%Y-%m-%d %H:%M:%S %Ez", absl::FromUnixSeconds(999912),
+                       absl::LocalTimeZone());
+  EXPECT_THAT(text, HasSubstr("started     5m00s ago\n"
+                              "ended       " +
+                              end +
+                              ", 1m28s ago\n"
+                              "took        3m32s\n"));
+  EXPECT_THAT(text, Not(HasSubstr("best"))) << "nothing was trained";
+  EXPECT_THAT(Status("state: JOB_STATE_CANCELLED end_time {seconds: 999912}"),
+              Not(HasSubstr("took")))
+      << "never began";
+}
+
 TEST_F(JobGetTest, LeavesOutWhatIsNotKnown) {
   const std::string text = Status("state: JOB_STATE_FAILED");
-  for (const char* key :
-       {"queue", "started", "epoch", "metrics", "best", "attempt", "called"}) {
+  for (const char* key : {"queue", "started", "ended", "took", "epoch",
+                          "metrics", "best", "attempt", "called"}) {
     EXPECT_THAT(text, Not(HasSubstr(key)));
   }
   EXPECT_THAT(text, HasSubstr("age         -\n"));

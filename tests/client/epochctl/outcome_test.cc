@@ -73,6 +73,24 @@ TEST(Outcome, TakesTheBestOfTheEndWhereTheJobHasNone) {
       "checkpoint_best  /s/c\nbest val/loss 0.2500 at epoch 3\n");
 }
 
+TEST(Outcome, OfWhatTrainsNothingTheScoreHasNoEpoch) {
+  v1::Job job = Finished(v1::JOB_STATE_SUCCEEDED, v1::JOB_REASON_COMPLETED);
+  job.mutable_best()->set_name("val/psnr");
+  job.mutable_best()->set_value(32.64388);
+  job.mutable_best()->set_epoch(1);
+  for (const char* task : {"validate", "test", "benchmark"}) {
+    job.mutable_spec()->set_experiment_json(std::string(R"({"task":")") + task +
+                                            "\"}");
+    EXPECT_EQ(OutcomeText(job, History()), "val/psnr 32.6439\n") << task;
+  }
+  for (const char* experiment :
+       {R"({"task":"train"})", R"({"model":{}})", "[1]", "no json"}) {
+    job.mutable_spec()->set_experiment_json(experiment);
+    EXPECT_EQ(OutcomeText(job, History()), "best val/psnr 32.6439 at epoch 1\n")
+        << experiment;
+  }
+}
+
 TEST(Outcome, EndsWithTheStateWhereNothingWasMonitored) {
   EXPECT_EQ(
       OutcomeText(Finished(v1::JOB_STATE_SUCCEEDED, v1::JOB_REASON_COMPLETED),

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <limits>
 #include <string>
+#include <tuple>
 
 #include "client/epochctl/exit_code.h"
 #include "proto/wire/status.h"
@@ -82,6 +83,30 @@ TEST_F(RunTest, TrainsAndEndsAsTheJobDoes) {
     EndsWith(state);
     EXPECT_EQ(Run({"run", file_, "--folder", run_, "-q"}), code);
     EXPECT_EQ(err(), "");
+  }
+}
+
+TEST_F(RunTest, SaysInOneLineWhatBecameOfTheJobWhereItIsQuiet) {
+  v1::Event ended;
+  ended.set_sequence(1);
+  (*ended.mutable_training_ended()->mutable_outputs())["metrics"] = "/s/m";
+  v1::Event epoch;
+  epoch.set_sequence(2);
+  epoch.mutable_epoch_finished()->set_epoch(1);
+  (*epoch.mutable_epoch_finished()->mutable_metrics())["val/loss"] = 0.5;
+  for (const bool is_terminal : {false, true}) {
+    style_.is_terminal = is_terminal;
+    for (const auto& [state, code, line] :
+         {std::tuple(v1::JOB_STATE_SUCCEEDED, kOk, "a1 SUCCEEDED\n"),
+          std::tuple(v1::JOB_STATE_FAILED, kJobFailed,
+                     "a1 FAILED (training): the loss is nan\n")}) {
+      server_.jobs.job.set_state(state);
+      server_.jobs.job.set_message("the loss is nan");
+      server_.jobs.rounds = {{{ended, epoch, client::Ended(3, state)}, {}, {}}};
+      EXPECT_EQ(Run({"run", file_, "--folder", run_, "-q"}), code);
+      EXPECT_EQ(out(), line);
+      EXPECT_EQ(err(), "");
+    }
   }
 }
 
