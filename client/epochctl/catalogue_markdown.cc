@@ -101,14 +101,10 @@ void AddComponent(const Component& component, std::string& out) {
       "| parameter | accepts | default | what |\n"
       "| --- | --- | --- | --- |\n";
   for (const Parameter& parameter : component.parameters) {
-    std::string help = parameter.help;
-    if (!parameter.aliases.empty()) {
-      help += (help.empty() ? "" : ". ") + std::string("Also ") +
-              Names(parameter.aliases);
-    }
     out += "| " + Code(parameter.name) + " | " +
            Escaped(AcceptedText(parameter)) + " | " +
-           Escaped(Default(parameter)) + " | " + Escaped(help) + " |\n";
+           Escaped(Default(parameter)) + " | " + Escaped(HelpText(parameter)) +
+           " |\n";
   }
   for (size_t i = 0; i < component.rules.size(); ++i) {
     out += (i == 0 ? "\nChecked: " : "; ") +
@@ -144,6 +140,15 @@ std::string AcceptedText(const Parameter& parameter) {
        {catalogue::RangeText(parameter), catalogue::ItemsText(parameter),
         catalogue::OrderText(parameter)}) {
     if (!part.empty()) text += ", " + part;
+  }
+  return text;
+}
+
+std::string HelpText(const Parameter& parameter) {
+  std::string text = parameter.help;
+  if (!parameter.aliases.empty()) {
+    text += (text.empty() ? "" : ". ") + std::string("Also ") +
+            Names(parameter.aliases);
   }
   return text;
 }

@@ -32,6 +32,8 @@ void PrintComponent(const Context& context,
   for (const catalogue::Parameter& parameter : component.parameters) {
     std::string accepts = AcceptedText(parameter);
     std::erase(accepts, '`');
+    std::string help = HelpText(parameter);
+    std::erase(help, '`');
     const std::string fallback = parameter.required ? "required"
                                  : parameter.default_value.is_null()
                                      ? "-"
@@ -39,15 +41,34 @@ void PrintComponent(const Context& context,
     table.Add({{Safe(parameter.name)},
                {Safe(accepts)},
                {Safe(fallback)},
-               {Safe(parameter.help)}});
+               {Safe(help)}});
   }
   context.out << table.Render(context.out_style, !context.no_headers);
+}
+
+void PrintAll(const Context& context, const catalogue::Catalogue& catalogue) {
+  if (context.format == Format::kJson || context.format == Format::kYaml) {
+    context.out << Render(catalogue::ToJson(catalogue), context.format);
+    return;
+  }
+  terminal::Table table({"KIND", "NAME", "WHAT"});
+  for (const catalogue::Component& component : catalogue.components) {
+    if (context.format == Format::kName) {
+      context.out << component.kind << "/" << Safe(component.name) << "\n";
+    }
+    table.Add({{Safe(component.kind)},
+               {Safe(component.name)},
+               {Safe(component.help)}});
+  }
+  if (context.format != Format::kName) {
+    context.out << table.Render(context.out_style, !context.no_headers);
+  }
 }
 
 int Run(Context& context, const Flags& flags) {
   CatalogueFlags source = flags.source;
   source.offline = source.offline || flags.markdown;
-  const auto catalogue = FindCatalogue(context, source);
+  auto catalogue = FindCatalogue(context, source);
   if (!catalogue.ok()) return context.Fail(catalogue.status());
   if (flags.markdown) {
     context.out << CatalogueMarkdown(*catalogue);
@@ -65,27 +86,19 @@ int Run(Context& context, const Flags& flags) {
           "no component '" + flags.name + "'" +
           (nearest ? ", did you mean '" + *nearest + "'?" : "")));
     }
+    if (context.format == Format::kTable || context.format == Format::kWide) {
+      for (const catalogue::Component* component : found) {
+        PrintComponent(context, *component);
+      }
+      return kOk;
+    }
+    std::vector<catalogue::Component> components;
     for (const catalogue::Component* component : found) {
-      PrintComponent(context, *component);
+      components.push_back(*component);
     }
-    return kOk;
+    catalogue->components = std::move(components);
   }
-  if (context.format == Format::kJson || context.format == Format::kYaml) {
-    context.out << Render(catalogue::ToJson(*catalogue), context.format);
-    return kOk;
-  }
-  terminal::Table table({"KIND", "NAME", "WHAT"});
-  for (const catalogue::Component& component : catalogue->components) {
-    if (context.format == Format::kName) {
-      context.out << component.kind << "/" << Safe(component.name) << "\n";
-    }
-    table.Add({{Safe(component.kind)},
-               {Safe(component.name)},
-               {Safe(component.help)}});
-  }
-  if (context.format != Format::kName) {
-    context.out << table.Render(context.out_style, !context.no_headers);
-  }
+  PrintAll(context, *catalogue);
   return kOk;
 }
 
@@ -102,6 +115,7 @@ Command CatalogueCommand() {
           "",
           "Show what a job file may name: models, losses, hooks, ...",
           {"epochctl catalogue", "epochctl catalogue AdamW",
+           "epochctl catalogue AdamW -o json",
            "epochctl catalogue --markdown > docs/job-spec.md"},
           std::move(options),
           [flags](Context& context) { return Run(context, *flags); }};

@@ -4,6 +4,7 @@
 
 #include <fstream>
 #include <iterator>
+#include <nlohmann/json.hpp>
 #include <string>
 
 #include "client/epochctl/exit_code.h"
@@ -126,8 +127,23 @@ TEST_F(ValidateTest, ShowsTheInstalledCatalogue) {
   EXPECT_THAT(err(), HasSubstr("did you mean 'AdamW'?"));
   EXPECT_EQ(Run({"catalogue", "--offline", "AdamW", "--no-headers"}), kOk);
   EXPECT_THAT(out(), HasSubstr("lr            float, more than 0  0.001"));
+  EXPECT_THAT(out(), HasSubstr("Also learning_rate\n"));
   EXPECT_EQ(Run({"catalogue", "--offline", "-o", "name"}), kOk);
   EXPECT_THAT(out(), HasSubstr("model/MLP\n"));
+}
+
+TEST_F(ValidateTest, ShowsOneComponentAsThePartOfTheCatalogueThatItIs) {
+  EXPECT_EQ(Run({"catalogue", "--offline", "-o", "json"}), kOk);
+  auto expected = nlohmann::json::parse(out());
+  std::erase_if(expected["components"].get_ref<nlohmann::json::array_t&>(),
+                [](const auto& each) { return each["name"] != "AdamW"; });
+  ASSERT_EQ(expected["components"].size(), 1u);
+  EXPECT_EQ(Run({"catalogue", "--offline", "AdamW", "-o", "json"}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(out()), expected);
+  EXPECT_EQ(Run({"catalogue", "--offline", "AdamW", "-o", "yaml"}), kOk);
+  EXPECT_THAT(out(), HasSubstr("  - kind: optimizer\n    name: AdamW\n"));
+  EXPECT_EQ(Run({"catalogue", "--offline", "AdamW", "-o", "name"}), kOk);
+  EXPECT_EQ(out(), "optimizer/AdamW\n");
 }
 
 }  // namespace
