@@ -133,6 +133,10 @@ class Tree {
         if (child->get_name() == argument) next = child;
       }
       if (names.empty()) return "";
+      if (next == nullptr && at == &app_) {
+        const std::string groups = InGroups(argument);
+        if (!groups.empty()) return "did you mean " + groups + "?";
+      }
       if (next == nullptr) {
         const auto nearest = catalogue::Nearest(argument, names);
         return nearest ? "did you mean '" + *nearest + "'?" : "";
@@ -143,6 +147,16 @@ class Tree {
   }
 
  private:
+  // The commands of groups that are called so: "'job get' or 'worker get'".
+  std::string InGroups(const std::string& name) const {
+    std::string text;
+    for (const Command& command : commands_) {
+      if (!command.path.ends_with(" " + name)) continue;
+      text += (text.empty() ? "'" : " or '") + command.path + "'";
+    }
+    return text;
+  }
+
   static CLI::App* Group(CLI::App& parent, const std::string& name) {
     for (CLI::App* child :
          parent.get_subcommands([](const CLI::App*) { return true; })) {
