@@ -49,16 +49,16 @@ std::string HumanBytes(int64_t bytes) {
   return Format(is_whole ? "%.0f%s" : "%.1f%s", value, kUnits[unit]);
 }
 
-std::string HumanNumber(double value) {
+std::string HumanNumber(double value, int more_digits) {
   if (std::isnan(value)) return "nan";
   if (std::isinf(value)) return value > 0 ? "inf" : "-inf";
   const double size = std::abs(value);
   if (size == 0) return "0";
-  if (size < 1e-3 || size >= 1e7) return Format("%.3e", value);
-  if (size < 10) return Format("%.4f", value);
-  if (size < 100) return Format("%.2f", value);
-  if (size < 1000) return Format("%.1f", value);
-  return Format("%.0f", value);
+  if (size < 1e-3 || size >= 1e7) return Format("%.*e", 3 + more_digits, value);
+  if (size < 10) return Format("%.*f", 4 + more_digits, value);
+  if (size < 100) return Format("%.*f", 2 + more_digits, value);
+  if (size < 1000) return Format("%.*f", 1 + more_digits, value);
+  return Format("%.*f", more_digits, value);
 }
 
 std::string HumanCount(double value) {

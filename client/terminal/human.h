@@ -16,8 +16,9 @@ std::string HumanDuration(absl::Duration duration);
 // "17B", "1.5KiB", "64MiB".
 std::string HumanBytes(int64_t bytes);
 
-// Four significant digits: "0.9750", "1.234e-05", "12.35", "1234567".
-std::string HumanNumber(double value);
+// Four significant digits, or so many more: "0.9750", "1.234e-05", "12.35",
+// "1234567".
+std::string HumanNumber(double value, int more_digits = 0);
 
 // "950", "12.3k", "4.57M".
 std::string HumanCount(double value);

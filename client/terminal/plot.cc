@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <set>
 
 #include "client/terminal/human.h"
 #include "client/terminal/width.h"
@@ -126,6 +127,26 @@ size_t Scale(double value, const Range& range, size_t num_dots) {
       std::lround(std::clamp(t, 0.0, 1.0) * static_cast<double>(num_dots - 1)));
 }
 
+// Texts that differ from each other, with more digits where that takes them;
+// those of HumanNumber where no digits that fit into `width` do.
+std::vector<std::string> Marks(const std::vector<double>& values,
+                               size_t width) {
+  constexpr int kMostDigits = 13;
+  std::vector<std::string> plain;
+  for (int more_digits = 0; more_digits <= kMostDigits; ++more_digits) {
+    std::vector<std::string> marks;
+    size_t longest = 0;
+    for (const double value : values) {
+      marks.push_back(HumanNumber(value, more_digits));
+      longest = std::max(longest, marks.back().size());
+    }
+    if (more_digits == 0) plain = marks;
+    const std::set<std::string> different(marks.begin(), marks.end());
+    if (different.size() == marks.size() && longest <= width) return marks;
+  }
+  return plain;
+}
+
 std::string Legend(const std::vector<Curve>& curves, const PlotOptions& options,
                    const Style& style) {
   std::string legend =
@@ -175,16 +196,23 @@ std::string RenderPlot(const std::vector<Curve>& curves,
   // Legend, x axis and its numbers take three lines.
   const auto num_lines = static_cast<size_t>(std::max(options.height - 3, 2));
   std::vector<std::string> y_labels(num_lines);
-  size_t label_width = 0;
-  for (size_t line = 0; line < num_lines; ++line) {
-    const bool is_labelled =
-        line == 0 || line == num_lines - 1 || line == (num_lines - 1) / 2;
-    if (!is_labelled) continue;
+  std::vector<size_t> labelled = {0};
+  if (num_lines > 2) labelled.push_back((num_lines - 1) / 2);
+  labelled.push_back(num_lines - 1);
+  std::vector<double> values;
+  for (const size_t line : labelled) {
     const double t =
         1 - static_cast<double>(line) / static_cast<double>(num_lines - 1);
     const double value = (1 - t) * drawn.low + t * drawn.high;
-    y_labels[line] = HumanNumber(log_y ? std::pow(10, value) : value);
-    label_width = std::max(label_width, y_labels[line].size());
+    values.push_back(log_y ? std::pow(10, value) : value);
+  }
+  // Not more than half of the width.
+  const auto most = static_cast<size_t>(std::max(options.width, 0)) / 2;
+  const std::vector<std::string> marks = Marks(values, most);
+  size_t label_width = 0;
+  for (size_t i = 0; i < labelled.size(); ++i) {
+    y_labels[labelled[i]] = marks[i];
+    label_width = std::max(label_width, marks[i].size());
   }
   const size_t axis_width = label_width + 2;
   const size_t num_columns = std::max<size_t>(
@@ -221,8 +249,13 @@ std::string RenderPlot(const std::vector<Curve>& curves,
   axis += style.unicode ? "└" : "+";
   for (size_t i = 0; i < num_columns; ++i) axis += style.unicode ? "─" : "-";
   result += axis + "\n";
-  const std::string left = HumanCount(x_range.low);
+  std::string left = HumanCount(x_range.low);
   std::string right = HumanCount(x_range.high);
+  if (left == right && x_range.high > x_range.low) {
+    const auto ends = Marks({x_range.low, x_range.high}, num_columns / 2);
+    left = ends[0];
+    right = ends[1];
+  }
   if (left.size() + right.size() >= num_columns) right.clear();
   const std::string& middle = options.x_label;
   std::string numbers = std::string(axis_width, ' ') + left;

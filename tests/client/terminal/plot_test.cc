@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "client/terminal/plot.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -143,6 +144,43 @@ TEST(Plot, KeepsItsFrameWhateverItDraws) {
     }
     ASSERT_EQ(num_lines, options.height) << round;
   }
+}
+
+// Texts of the axes: those before the edge, then the ends of the last line.
+std::vector<std::string> Marks(const std::string& plot) {
+  std::vector<std::string> marks;
+  std::istringstream lines(plot);
+  std::string line;
+  while (std::getline(lines, line)) {
+    const size_t edge = line.find(" +");
+    if (edge != std::string::npos && line[0] != ' ') {
+      marks.push_back(line.substr(0, edge));
+    }
+  }
+  std::istringstream last(plot.substr(plot.rfind('\n', plot.size() - 2)));
+  for (std::string word; last >> word;) marks.push_back(word);
+  return marks;
+}
+
+TEST(Plot, WritesAsManyDigitsAsTellItsMarksApart) {
+  using testing::ElementsAre;
+  const auto marks = [](double x, double y, double x2, double y2,
+                        int width = 40) {
+    PlotOptions options = Options();
+    options.width = width;
+    return Marks(RenderPlot({{"x", {{x, y}, {x2, y2}}}}, options, Style{}));
+  };
+  EXPECT_THAT(marks(1, 33.401, 4, 33.406),
+              ElementsAre("33.406", "33.404", "33.401", "1", "epoch", "4"));
+  EXPECT_THAT(
+      marks(12340, 0.91711, 12345, 0.91713),
+      ElementsAre("0.91713", "0.91712", "0.91711", "12340", "epoch", "12345"));
+  EXPECT_THAT(
+      marks(1, 1.2341e-5, 2, 1.2344e-5),
+      ElementsAre("1.2344e-05", "1.2343e-05", "1.2341e-05", "1", "epoch", "2"));
+  // Where there is no room for them they are as ever.
+  EXPECT_THAT(marks(1, 1, 2, 1 + 1e-12, 24),
+              ElementsAre("1.0000", "1.0000", "1.0000", "1", "epoch", "2"));
 }
 
 TEST(Plot, ShowsASinglePointAndAConstant) {
