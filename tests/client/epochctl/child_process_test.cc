@@ -16,11 +16,11 @@
 namespace epochd::epochctl {
 namespace {
 
-// Waits for `condition`, at most ten seconds.
+// Waits for `condition`, at most a minute.
 template <typename Condition>
 bool Await(const Condition& condition) {
   const auto deadline =
-      std::chrono::steady_clock::now() + std::chrono::seconds(10);
+      std::chrono::steady_clock::now() + std::chrono::minutes(1);
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::yield();
@@ -50,7 +50,7 @@ TEST(ChildProcess, EndsByTermOrAfterItsGraceByKill) {
   auto child = ChildProcess::Start({"/bin/sleep", "100"}, log);
   ASSERT_TRUE(child.ok());
   EXPECT_FALSE((*child)->Ended().has_value());
-  (*child)->Stop(absl::Seconds(30));
+  (*child)->Stop(absl::Minutes(1));
   EXPECT_EQ((*child)->Ended(), "signal 15");
   child = ChildProcess::Start(
       {"/bin/sh", "-c",

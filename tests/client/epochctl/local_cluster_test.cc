@@ -33,8 +33,8 @@ while :; do sleep 0.05; done
 
 constexpr const char* kWorker = R"(#!/bin/sh
 dir=$(dirname "$0")
-echo "worker $*" >> "$dir/calls"
 trap 'echo "worker ends" >> "$dir/calls"; exit 0' TERM
+echo "worker $*" >> "$dir/calls"
 while :; do sleep 0.05; done
 )";
 
@@ -66,7 +66,7 @@ TEST_F(LocalClusterTest, StartsBothAndEndsTheWorkerFirst) {
               folder_.path() + "/run/coordinator/token");
     EXPECT_TRUE((*cluster)->Check().ok());
     const auto deadline =
-        std::chrono::steady_clock::now() + std::chrono::seconds(10);
+        std::chrono::steady_clock::now() + std::chrono::minutes(1);
     while (Calls().find("worker") == std::string::npos &&
            std::chrono::steady_clock::now() < deadline) {
       std::this_thread::yield();
