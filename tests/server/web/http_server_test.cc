@@ -37,7 +37,7 @@ class HttpServerTest : public testing::Test {
   // closed or idle; until then the limit closes new ones unanswered.
   std::string GetOnceServed() {
     std::string answer;
-    const absl::Time deadline = absl::Now() + absl::Seconds(20);
+    const absl::Time deadline = absl::Now() + absl::Minutes(1);
     while (answer.empty() && absl::Now() < deadline) {
       answer = Get(port(), "/hello");
     }
@@ -142,7 +142,11 @@ TEST_F(HttpServerTest, RandomBytesDoNoHarm) {
       }
     }
     RawClient client(port());
-    client.Send(request);
+    // With an end, so that the server is done with it before it is stopped:
+    // libmicrohttpd 0.9.75 crashes where it refuses a request meanwhile.
+    client.Send(request + "\r\n\r\n");
+    client.EndInput();
+    EXPECT_THAT(client.ReadAll(), Not(HasSubstr("(timeout)"))) << round;
   }
   EXPECT_EQ(BodyOf(GetOnceServed()), "hello");
 }
@@ -173,15 +177,13 @@ TEST_F(HttpServerTest, ManyConnectionsAreLimitedAndOthersComeBack) {
   Restart({.num_threads = 1,
            .max_connections = 8,
            .max_connections_per_client = 4,
-           .idle_timeout = absl::Seconds(60)});
+           .idle_timeout = absl::Minutes(5)});
   std::deque<RawClient> held;
-  int num_closed = 0;
-  for (int i = 0; i < 12; ++i) held.emplace_back(port(), 1).Send("GET /h");
-  for (RawClient& client : held) {
-    num_closed += client.ReadAll().find("(timeout)") == std::string::npos;
-    if (num_closed > 2) break;
+  for (int i = 0; i < 12; ++i) held.emplace_back(port()).Send("GET /h");
+  // Those that came first are kept.
+  for (size_t i = 4; i < held.size(); ++i) {
+    EXPECT_EQ(held[i].ReadAll(), "") << i;
   }
-  EXPECT_GT(num_closed, 2) << "more than four were kept";
   held.clear();
   EXPECT_EQ(BodyOf(GetOnceServed()), "hello");
 }

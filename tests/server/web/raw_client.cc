@@ -33,6 +33,8 @@ bool RawClient::Send(const std::string& bytes) {
          static_cast<ssize_t>(bytes.size());
 }
 
+void RawClient::EndInput() { shutdown(socket_, SHUT_WR); }
+
 std::string RawClient::ReadAll() {
   std::string all;
   char buffer[4096];
@@ -42,6 +44,8 @@ std::string RawClient::ReadAll() {
       all.append(buffer, static_cast<std::size_t>(got));
       continue;
     }
+    // A wait with a deadline ends also when the process goes on after a stop.
+    if (got < 0 && errno == EINTR) continue;
     if (got < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
       all += "(timeout)";
     }

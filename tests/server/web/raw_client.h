@@ -10,13 +10,15 @@ namespace epochd::web {
 class RawClient {
  public:
   // Connects to loopback; every wait ends after `deadline_seconds`.
-  explicit RawClient(int port, int deadline_seconds = 10);
+  explicit RawClient(int port, int deadline_seconds = 60);
   ~RawClient();
   RawClient(const RawClient&) = delete;
   RawClient& operator=(const RawClient&) = delete;
 
   // False when the other side has closed.
   bool Send(const std::string& bytes);
+  // Says that nothing more is sent.
+  void EndInput();
   // Everything until the other side closes; "(timeout)" behind what came when
   // it does not.
   std::string ReadAll();
