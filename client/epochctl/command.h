@@ -48,6 +48,7 @@ Command JobEventsCommand();
 Command JobGetCommand();
 Command JobListCommand();
 Command JobLogsCommand();
+Command JobMetricsCommand();
 Command JobPlotCommand();
 Command JobSubmitCommand();
 Command JobWaitCommand();

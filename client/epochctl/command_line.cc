@@ -206,6 +206,7 @@ std::vector<Command> AllCommands() {
   commands.push_back(JobGetCommand());
   commands.push_back(JobWatchCommand());
   commands.push_back(JobLogsCommand());
+  commands.push_back(JobMetricsCommand());
   commands.push_back(JobPlotCommand());
   commands.push_back(JobWaitCommand());
   commands.push_back(JobCancelCommand());

@@ -38,8 +38,11 @@ std::string AttemptText(int attempt, const v1::AttemptStateChanged& change) {
 }
 
 std::string BeganText(const v1::TrainingBegan& began) {
-  std::string text =
-      "training " + std::to_string(began.total_epochs()) + " epochs";
+  std::string text = "training";
+  // As many as come, or until another limit: 0.
+  if (const int64_t total = began.total_epochs(); total > 0) {
+    text += " " + std::to_string(total) + (total == 1 ? " epoch" : " epochs");
+  }
   if (began.train_samples() > 0) {
     text += ", " + std::to_string(began.train_samples()) + " samples";
   }

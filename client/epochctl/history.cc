@@ -51,6 +51,38 @@ std::vector<std::string> History::Names() const {
   return names;
 }
 
+std::vector<ScoreRow> History::Rows(
+    const std::vector<std::string>& names) const {
+  std::map<Place, ScoreRow> rows;
+  for (const std::string& name : names) {
+    const auto found = metrics_.find(name);
+    if (found == metrics_.end()) continue;
+    for (const auto& [place, point] : found->second) {
+      ScoreRow& row = rows[place];
+      row.epoch = place.first;
+      row.step = point.step;
+      row.scores[name] = point.value;
+    }
+  }
+  std::vector<ScoreRow> list;
+  for (auto& [ignored, row] : rows) list.push_back(std::move(row));
+  return list;
+}
+
+absl::Status History::CheckNames(const std::vector<std::string>& names) const {
+  for (const std::string& name : names) {
+    if (metrics_.contains(name)) continue;
+    std::string message = "--metric: the job has no '" + name + "'";
+    const char* before = ", known are ";
+    for (const auto& [known, ignored] : metrics_) {
+      message += before + Safe(known);
+      before = ", ";
+    }
+    return absl::NotFoundError(message);
+  }
+  return absl::OkStatus();
+}
+
 std::vector<terminal::Curve> History::Curves(
     const std::vector<std::string>& names) const {
   std::vector<terminal::Curve> curves;

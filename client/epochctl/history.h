@@ -10,15 +10,29 @@
 #include <utility>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "client/terminal/plot.h"
 #include "client/terminal/style.h"
 #include "epochd/v1/job.pb.h"
 
 namespace epochd::epochctl {
 
+// What was measured at one place: the end of an epoch, or a validation within.
+struct ScoreRow {
+  int64_t epoch = 0;
+  int64_t step = 0;
+  std::map<std::string, double> scores;
+};
+
 class History {
  public:
   void Add(const v1::Event& event);
+
+  // The scores named, in order of epoch and step; a later attempt's epoch
+  // replaces an earlier one's.
+  std::vector<ScoreRow> Rows(const std::vector<std::string>& names) const;
+  // NotFound: one of them is no score of the job; says which are.
+  absl::Status CheckNames(const std::vector<std::string>& names) const;
 
   // Curves of the metrics named, or of all; a later attempt's epoch replaces
   // an earlier one's.

@@ -39,20 +39,14 @@ int Run(Context& context, const Flags& flags) {
   if (!events.ok()) return context.Fail(events.status());
   History history;
   for (const v1::Event& event : *events) history.Add(event);
-  const std::vector<std::string> known = history.Names();
-  for (const std::string& name : flags.metrics) {
-    if (std::find(known.begin(), known.end(), name) != known.end()) continue;
-    std::string message = "--metric: the job has no '" + name + "'";
-    for (const std::string& other : known) {
-      message += (&other == &known.front() ? ", known are " : ", ") + other;
-    }
-    return context.Fail(absl::NotFoundError(message));
+  if (auto status = history.CheckNames(flags.metrics); !status.ok()) {
+    return context.Fail(status);
   }
   if (context.format == Format::kJson || context.format == Format::kYaml) {
     context.out << Render(AsJson(history, flags.metrics), context.format);
     return kOk;
   }
-  if (known.empty()) {
+  if (history.Names().empty()) {
     context.err << "no epoch has ended yet\n";
     return kOk;
   }

@@ -39,6 +39,10 @@ TEST(EventText, SaysEachKindInOneLine) {
                 "training_began",
                 "training 30 epochs, 1438 samples (359 to validate), 17.2k "
                 "parameters"},
+           Case{"training_began {total_epochs: 1 train_samples: 7}",
+                "training_began", "training 1 epoch, 7 samples"},
+           Case{"training_began {train_samples: 7}", "training_began",
+                "training, 7 samples"},
            Case{"training_began {total_epochs: 2 resumed_from: '/c' "
                 "initial_epoch: 2 initial_batch: 5}",
                 "training_began",

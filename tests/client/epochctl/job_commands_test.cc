@@ -309,6 +309,35 @@ TEST_F(JobCommandsTest, PlotsWhatTheEventsTell) {
   EXPECT_THAT(out(), HasSubstr("epoch_finished  epoch 3  val/loss 0.3333"));
 }
 
+TEST_F(JobCommandsTest, ListsScoresByEpoch) {
+  const auto epoch = [](int number, const std::string& name, double value) {
+    v1::Event event = client::Numbered(number);
+    event.mutable_epoch_finished()->set_epoch(number);
+    event.mutable_epoch_finished()->set_step(10 * number);
+    auto& metrics = *event.mutable_epoch_finished()->mutable_metrics();
+    metrics["train/loss"] = 0.1;
+    metrics[name] = value;
+    return event;
+  };
+  server_.jobs.listed = {epoch(1, "val/loss", 0.5),
+                         epoch(2, "val/f1/a, b", 1.0 / 3)};
+  EXPECT_EQ(Run({"job", "metrics", "a1"}), kOk);
+  EXPECT_EQ(out(),
+            "EPOCH  STEP  train/loss  val/f1/a, b  val/loss\n"
+            "1      10    0.1000      -            0.5000\n"
+            "2      20    0.1000      0.3333       -\n");
+  EXPECT_EQ(Run({"metrics", "a1", "--csv"}), kOk);
+  EXPECT_EQ(out(),
+            "epoch,step,train/loss,\"val/f1/a, b\",val/loss\n"
+            "1,10,0.10000000000000001,,0.5\n"
+            "2,20,0.10000000000000001,0.33333333333333331,\n");
+  EXPECT_EQ(Run({"metrics", "a1", "-m", "val/loss", "-o", "json"}), kOk);
+  EXPECT_EQ(nlohmann::json::parse(out()), nlohmann::json::parse(R"({"scores": [
+                {"epoch": 1, "step": 10, "metrics": {"val/loss": 0.5}}]})"));
+  EXPECT_EQ(Run({"metrics", "a1", "-m", "val/los"}), kNotFound);
+  EXPECT_THAT(err(), HasSubstr("no 'val/los', known are train/loss, val/f1"));
+}
+
 TEST_F(JobCommandsTest, SaysOnceWhatIsWrongWithOneField) {
   server_.jobs.failure =
       wire::ToGrpc(wire::BadRequest({{"name", "bad job 'jobs/X'"}}));
