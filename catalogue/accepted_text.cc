@@ -224,6 +224,9 @@ std::string RuleText(const Rule& rule) {
     case Check::kAmong:
       text = first + " is among " + others.front();
       break;
+    case Check::kDistinct:
+      text = first + " has no value twice";
+      break;
     case Check::kFromZero:
       text = "keys of " + first + " are whole numbers, 0 among them";
       break;

@@ -108,14 +108,15 @@ struct Rule {
     kSumAtMost,   // numbers of the list add up to at most values[0]
     kAmong,       // the first, text or a list of it, is among the names of the
                   // second: a list, or the keys of a map
+    kDistinct,    // no value of the first, a list, stands there twice
     kFromZero,    // keys of the first, a map, are whole numbers that begin at 0
     kVariables,   // variables of the first, expressions, are names of the
                   // others, among them the constants of the last; of PDEs,
                   // (expression, coordinates, unknowns, constants), also
                   // derivatives. `values`: unknowns where no parameter has them
-    kAlike,       // wherever in the experiment this component has the same
-                  // first one, but for keys of it in `values`, the others are
-                  // the same, too
+    kAlike,       // wherever in the experiment a component with such a rule has
+                  // the same first one, but for keys of it in `values`, it is
+                  // this component, and the others are the same, too
   };
   Check check = Check::kOneOf;
   std::vector<std::string> of = {};
@@ -160,8 +161,9 @@ struct Component {
   // objects (the experiment: `${ref:}` targets) instead of errors, unless they
   // look like a misspelt parameter that nothing refers to.
   bool open = false;
-  // At most one of it is in an experiment.
-  bool once = false;
+  // At most one component that gives the same text here is in an experiment;
+  // {name} stands for its parameter. Empty: as many as one likes.
+  std::string one_of = {};
   // Scores that it adds to a run: `val/{name}`, where {name} stands for its
   // parameter; `val/{name}/*`: any below; `*`: names that only the run tells.
   std::vector<std::string> gives = {};

@@ -38,6 +38,7 @@ constexpr Word<Rule::Check> kChecks[] = {
     {Rule::Check::kOneForEach, "one_for_each"},
     {Rule::Check::kSumAtMost, "sum_at_most"},
     {Rule::Check::kAmong, "among"},
+    {Rule::Check::kDistinct, "distinct"},
     {Rule::Check::kFromZero, "from_zero"},
     {Rule::Check::kVariables, "variables"},
     {Rule::Check::kAlike, "alike"}};
@@ -171,7 +172,7 @@ void CheckRule(const Rule& rule, const Component& component,
   const bool is_of_one =
       rule.check == Check::kIs || rule.check == Check::kSumAtMost ||
       rule.check == Check::kNeeds || rule.check == Check::kAbsent ||
-      rule.check == Check::kFromZero;
+      rule.check == Check::kDistinct || rule.check == Check::kFromZero;
   if (rule.of.size() < (rule.check == Check::kVariables ? 3u
                         : is_of_one                     ? 1u
                                                         : 2u)) {
@@ -283,7 +284,7 @@ Component ComponentFromJson(const Json& json, const std::string& where) {
     if (*component.max_replicas < 1) Fail(here, "max_replicas is less than 1");
   }
   component.open = Get(json, "open", false, here);
-  component.once = Get(json, "once", false, here);
+  component.one_of = Get(json, "one_of", std::string(), here);
   component.gives = Get(json, "gives", component.gives, here);
   if (const auto needs = json.find("needs"); needs != json.end()) {
     component.needs = NeedsFromJson(*needs, here + ".needs");
@@ -317,7 +318,7 @@ Json ToJson(const Catalogue& catalogue) {
     if (!component.help.empty()) json["help"] = component.help;
     if (component.max_replicas) json["max_replicas"] = *component.max_replicas;
     if (component.open) json["open"] = true;
-    if (component.once) json["once"] = true;
+    if (!component.one_of.empty()) json["one_of"] = component.one_of;
     if (!component.gives.empty()) json["gives"] = component.gives;
     for (const Need& need : component.needs) {
       json["needs"].push_back(NeedToJson(need));

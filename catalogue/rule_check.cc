@@ -84,6 +84,8 @@ class RuleChecker {
         return CheckSum(rule);
       case Check::kAmong:
         return CheckAmong(rule);
+      case Check::kDistinct:
+        return CheckDistinct(rule);
       case Check::kFromZero:
         return CheckFromZero(rule);
       case Check::kVariables:
@@ -341,6 +343,18 @@ class RuleChecker {
     }
   }
 
+  void CheckDistinct(const Rule& rule) {
+    const Json* list = Value(rule.of.front());
+    if (list == nullptr || !list->is_array()) return;
+    std::set<std::string> seen;
+    for (size_t i = 0; i < list->size(); ++i) {
+      const std::string text = (*list)[i].dump();
+      if (seen.insert(text).second) continue;
+      findings_.Report(FieldOf(rule.of.front()) + "[" + std::to_string(i) + "]",
+                       "expected each value once, got " + text + " again");
+    }
+  }
+
   void CheckFromZero(const Rule& rule) {
     const Json* map = Value(rule.of.front());
     if (map == nullptr || !map->is_object()) return;
@@ -349,7 +363,8 @@ class RuleChecker {
       int64_t number = -1;
       const char* end = key.data() + key.size();
       const auto read = std::from_chars(key.data(), end, number);
-      if (read.ec != std::errc() || read.ptr != end || number < 0) {
+      if (read.ec != std::errc() || read.ptr != end || number < 0 ||
+          std::to_string(number) != key) {
         findings_.Report(
             AppendKey(FieldOf(rule.of.front()), key),
             "expected a whole number from 0 on as the key, got '" + key + "'");

@@ -67,7 +67,7 @@ class Validator {
         const WholeCheck whole(catalogue_, *component, experiment_, root);
         whole.AddDefaults(uses_);
         whole.CheckNeeds(uses_, findings_);
-        whole.CheckOnce(uses_, findings_);
+        whole.CheckOneOf(uses_, findings_);
         whole.CheckAlike(uses_, findings_);
         whole.CheckNames(uses_, findings_);
         whole.CheckLosses(uses_, findings_);

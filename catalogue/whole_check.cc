@@ -191,14 +191,16 @@ const Json& WholeCheck::ValueOf(const Use& use, std::string_view name) const {
   return given != nullptr ? Followed(*given) : parameter->default_value;
 }
 
-void WholeCheck::CheckOnce(const std::vector<Use>& uses,
-                           Findings& findings) const {
-  std::map<const Component*, const Use*> first;
+void WholeCheck::CheckOneOf(const std::vector<Use>& uses,
+                            Findings& findings) const {
+  std::map<std::string, const Use*> first;
   for (const Use& use : uses) {
-    if (!use.component->once) continue;
-    const auto [found, is_first] = first.emplace(use.component, &use);
+    if (use.component->one_of.empty()) continue;
+    const std::optional<std::string> name = Filled(use.component->one_of, use);
+    if (!name) continue;
+    const auto [found, is_first] = first.emplace(*name, &use);
     if (is_first) continue;
-    findings.Report(use.field, "a second " + use.component->name +
+    findings.Report(use.field, "a second " + *name +
                                    ", one is accepted, such as that in " +
                                    found->second->field);
   }
@@ -206,32 +208,43 @@ void WholeCheck::CheckOnce(const std::vector<Use>& uses,
 
 void WholeCheck::CheckAlike(const std::vector<Use>& uses,
                             Findings& findings) const {
-  for (size_t i = 0; i < uses.size(); ++i) {
-    for (const Rule& rule : uses[i].component->rules) {
+  struct Looker {
+    const Use& use;
+    const Rule& rule;
+    Json subject;
+  };
+  std::vector<Looker> lookers;
+  for (const Use& use : uses) {
+    for (const Rule& rule : use.component->rules) {
       if (rule.check != Rule::Check::kAlike) continue;
-      const auto subject_of = [&](const Use& use) {
-        Json subject = ValueOf(use, rule.of.front());
-        for (const Json& key : rule.values) {
-          if (subject.is_object()) subject.erase(key.get<std::string>());
-        }
-        return subject;
-      };
-      const Json subject = subject_of(uses[i]);
-      for (size_t j = 0; j < i; ++j) {
-        if (uses[j].component != uses[i].component ||
-            subject_of(uses[j]) != subject) {
-          continue;
-        }
-        CheckAlike(rule, uses[i], uses[j], findings);
-        // Those before it were compared with that one.
-        break;
+      Json subject = ValueOf(use, rule.of.front());
+      for (const Json& key : rule.values) {
+        if (subject.is_object()) subject.erase(key.get<std::string>());
       }
+      // That one before it was compared with those before.
+      const auto other = std::find_if(
+          lookers.rbegin(), lookers.rend(), [&](const Looker& each) {
+            return each.rule.of.front() == rule.of.front() &&
+                   each.subject == subject;
+          });
+      if (other != lookers.rend()) {
+        CheckAlike(rule, use, other->use, findings);
+      }
+      lookers.push_back({use, rule, std::move(subject)});
     }
   }
 }
 
 void WholeCheck::CheckAlike(const Rule& rule, const Use& use, const Use& other,
                             Findings& findings) const {
+  if (use.component != other.component) {
+    findings.Report(use.field, use.component->name + " beside the " +
+                                   other.component->name + " in " +
+                                   other.field + ", which has the same " +
+                                   rule.of.front() +
+                                   ": their parts would overlap");
+    return;
+  }
   for (size_t i = 1; i < rule.of.size(); ++i) {
     const Json& own = ValueOf(use, rule.of[i]);
     const Json& others = ValueOf(other, rule.of[i]);

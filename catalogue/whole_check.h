@@ -45,8 +45,8 @@ class WholeCheck {
   // A need with a slash is a score that another component gives: a model that
   // computes its loss itself needs none beside it.
   void CheckNeeds(const std::vector<Use>& uses, Findings& findings) const;
-  // Component::once.
-  void CheckOnce(const std::vector<Use>& uses, Findings& findings) const;
+  // Component::one_of.
+  void CheckOneOf(const std::vector<Use>& uses, Findings& findings) const;
   // Rule::Check::kAlike: splits of one data set by two seeds would overlap.
   void CheckAlike(const std::vector<Use>& uses, Findings& findings) const;
   // Losses where a runner computes them: what they read, and whose they are.

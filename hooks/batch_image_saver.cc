@@ -68,7 +68,10 @@ void BatchImageSaver::AttachToTrainer(engine::Trainer& trainer) {
 void BatchImageSaver::AttachToGan(engine::GanTrainingRunner& runner) {
   is_gan_ = true;
   runner.on_post_step.Bind([this](engine::GanContext& context) {
-    if (context.batch != 0 || trainer_ == nullptr) return;
+    if (trainer_ == nullptr) return;
+    // Of a run that goes on within an epoch: the first that comes.
+    if (context.batch != 0 && has_condition_) return;
+    has_condition_ = true;
     condition_ = engine::Batch();
     for (const auto& [name, value] : *context.entry) {
       if (!value.requires_grad()) {

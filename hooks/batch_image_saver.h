@@ -2,9 +2,10 @@
 //
 // BatchImageSaver: PNG grids in <output>/images/; as BatchImageLogger the same
 // grids as images of a TensorBoard event file. In GAN training samples of
-// the generator from the same latent noise each time, else a field of the
-// first validation batch; names of validations within an epoch say the
-// iteration, too. Draws nothing from the training's random stream.
+// the generator, from the same latent noise each time, or, where it reads the
+// batch, of the epoch's first one; else a field of the first validation batch;
+// names of validations within an epoch say the iteration, too. Draws nothing
+// from the training's random stream.
 #pragma once
 
 #include <memory>
@@ -47,8 +48,10 @@ class BatchImageSaver : public engine::Hook {
   engine::Trainer* trainer_ = nullptr;
   bool is_gan_ = false;
   bool is_mid_epoch_ = false;  // the running validation
-  // Fields that a conditional generator may need, of the epoch's first batch.
+  // Fields that a conditional generator may need, of the epoch's first batch
+  // that was seen.
   engine::Batch condition_;
+  bool has_condition_ = false;
   std::unique_ptr<EventFile> event_file_;
 };
 

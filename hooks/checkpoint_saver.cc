@@ -102,8 +102,15 @@ void CheckpointSaver::OnException(TrainerContext& context,
   Save(context, /*has_scores=*/false);
 }
 
-void CheckpointSaver::Finalize(TrainerContext&, engine::RunResult) {
+void CheckpointSaver::Finalize(TrainerContext&, engine::RunResult result) {
   if (writer_) Collect(writer_->Wait());
+  if (!retention_ || result != engine::RunResult::kSuccess) return;
+  // The last save is recorded in a moment, and nobody asks again.
+  const Clock::time_point until = Clock::now() + options_.settle;
+  while (retention_->HasToGo() && Clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    RemoveOld();
+  }
 }
 
 void CheckpointSaver::Begin() {
@@ -425,7 +432,7 @@ engine::Entry<engine::Hook> CheckpointSaverEntry() {
              .min = 0,
              .help = "saves that fail in a row and end the training; 0: "
                      "none do"}},
-       .once = true},
+       .one_of = "CheckpointSaver"},
       [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
         const auto every = catalogue::ParseEvery(params.String("every"));
         if (params.Int("keep_last") == 0) {

@@ -63,6 +63,9 @@ class CheckpointSaver : public engine::Hook {
     int64_t give_up_after = 5;  // 0: never
     // Waited before the second and the third try of the last save.
     std::chrono::milliseconds retry_wait{1000};
+    // Longest wait, after a training that is done, for the record of the last
+    // save, without which what it makes superfluous may not go.
+    std::chrono::milliseconds settle{2000};
   };
   explicit CheckpointSaver(Options options) : options_(std::move(options)) {}
 

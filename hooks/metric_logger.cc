@@ -390,7 +390,7 @@ engine::Entry<engine::Hook> MetricLoggerEntry() {
                 {.name = "mlflow_run",
                  .type = "string",
                  .help = "name of the run; the server finds one by default"}},
-           .once = true},
+           .one_of = "MetricLogger"},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             return std::make_shared<MetricLogger>(ReadLoggerOptions(params));
           }};

@@ -15,7 +15,9 @@ void NanGuard::Judge(const engine::RunnerContext& context,
                      const engine::Update& update, int64_t total) const {
   const int64_t in_a_row = update.faults().in_a_row;
   if (in_a_row == 0) return;
+  // Of a GAN there are two.
   const std::string what =
+      (context.update == nullptr ? update.name() + ": " : "") +
       std::string(update.loss_was_finite() ? "gradients are" : "the loss is") +
       " not finite at epoch " + std::to_string(context.epoch + 1) + ", batch " +
       std::to_string(context.batch + 1) + " (step " +

@@ -14,6 +14,52 @@
 #include "worker/engine/loop/trainer.h"
 
 namespace epochd::hooks {
+namespace {
+
+// What `mask` [B, 1, H, W] marks of an image [1, C, H, W], or one larger by a
+// whole factor, of sample `row`: padding is at the bottom and at the right.
+at::Tensor WithoutPadding(const at::Tensor& image, const at::Tensor& mask,
+                          int64_t row) {
+  if (mask.dim() != 4 || mask.numel() == 0) return image;
+  const int64_t factor = image.size(2) / mask.size(2);
+  if (factor < 1 || image.size(2) != factor * mask.size(2) ||
+      image.size(3) != factor * mask.size(3)) {
+    return image;
+  }
+  const at::Tensor real = mask[row][0].to(at::kBool);
+  const int64_t height = real.any(1).sum().item<int64_t>() * factor;
+  const int64_t width = real.any(0).sum().item<int64_t>() * factor;
+  return image.slice(2, 0, height).slice(3, 0, width);
+}
+
+std::string Quoted(const std::string& text) {
+  std::string quoted = "\"";
+  for (const char c : text)
+    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+// Which sample is which, where they have names.
+void WriteNames(const engine::Dataset& dataset, const std::string& folder) {
+  std::string text = "index,name\n";
+  bool has_names = false;
+  for (int64_t i = 0; i < dataset.Size(); ++i) {
+    const std::string name = dataset.SampleName(i);
+    has_names |= !name.empty();
+    text += std::to_string(i) + "," + Quoted(name) + "\n";
+  }
+  if (!has_names) return;
+  const std::string path = folder + "/samples.csv";
+  std::ofstream file(path, std::ios::binary);
+  file << text;
+  file.flush();
+  if (!file) {
+    throw engine::Error(engine::ErrorKind::kInfrastructure,
+                        "\"" + path + "\": cannot write predictions");
+  }
+}
+
+}  // namespace
 
 void PredictionWriter::AttachToTrainer(engine::Trainer& trainer) {
   if (trainer.environment().output_dir.empty()) return;
@@ -26,8 +72,8 @@ void PredictionWriter::AttachToPrediction(engine::PredictionRunner& runner) {
       trainer_->environment().output_dir + "/predictions";
   if (!options_.format) {
     runner.on_post_step.Bind(
-        [this, folder](engine::PredictionContext& context) {
-          WriteImages(folder, context);
+        [this, folder, &runner](engine::PredictionContext& context) {
+          WriteImages(folder, context, context.entry->Find(runner.mask()));
         });
     return;
   }
@@ -39,8 +85,9 @@ void PredictionWriter::AttachToPrediction(engine::PredictionRunner& runner) {
   });
 }
 
-void PredictionWriter::WriteImages(
-    const std::string& folder, const engine::PredictionContext& context) const {
+void PredictionWriter::WriteImages(const std::string& folder,
+                                   const engine::PredictionContext& context,
+                                   const at::Tensor* mask) const {
   for (const auto& [field, images] : context.outputs) {
     if (images.dim() != 4 || (images.size(1) != 1 && images.size(1) != 3)) {
       throw engine::Error(engine::ErrorKind::kBadSpec,
@@ -63,7 +110,9 @@ void PredictionWriter::WriteImages(
                     static_cast<long long>(context.indices[i]));
       const std::string path = of_field / file_name;
       std::ofstream file(path, std::ios::binary);
-      file << EncodePng(MakeGrid(images.slice(0, row, row + 1), 1, range));
+      at::Tensor image = images.slice(0, row, row + 1);
+      if (mask != nullptr) image = WithoutPadding(image, *mask, row);
+      file << EncodePng(MakeGrid(image, 1, range));
       file.flush();
       if (!file) {
         throw engine::Error(engine::ErrorKind::kInfrastructure,
@@ -75,26 +124,27 @@ void PredictionWriter::WriteImages(
 
 void PredictionWriter::Finalize(engine::TrainerContext&,
                                 engine::RunResult result) {
-  if (!options_.format && trainer_ != nullptr && trainer_->is_main_rank() &&
-      result == engine::RunResult::kSuccess) {
-    const std::string folder =
-        trainer_->environment().output_dir + "/predictions";
-    if (std::filesystem::exists(folder)) {
-      trainer_->AddOutput("prediction_files", folder);
+  const std::unique_ptr<PredictionFile> file = std::move(file_);
+  if (trainer_ == nullptr || trainer_->predict() == nullptr ||
+      result != engine::RunResult::kSuccess) {
+    return;
+  }
+  int64_t rows = 0;
+  if (file != nullptr) {
+    for (const std::string& each : trainer_->environment().communicator->Gather(
+             std::to_string(file->rows()))) {
+      rows = std::max<int64_t>(rows, std::stoll(each));
     }
   }
-  if (file_ == nullptr) return;
-  const std::unique_ptr<PredictionFile> file = std::move(file_);
-  if (result != engine::RunResult::kSuccess) return;
-  int64_t rows = 0;
-  for (const std::string& each : trainer_->environment().communicator->Gather(
-           std::to_string(file->rows()))) {
-    rows = std::max<int64_t>(rows, std::stoll(each));
-  }
   if (!trainer_->is_main_rank()) return;
-  file->Finish(rows);
-  trainer_->AddOutput("prediction_files",
-                      trainer_->environment().output_dir + "/predictions");
+  const std::string folder =
+      trainer_->environment().output_dir + "/predictions";
+  if (file != nullptr) file->Finish(rows);
+  if (!std::filesystem::exists(folder)) return;
+  if (const engine::Dataset* dataset = trainer_->predict()->dataset()) {
+    WriteNames(*dataset, folder);
+  }
+  trainer_->AddOutput("prediction_files", folder);
 }
 
 engine::Entry<engine::Hook> PredictionWriterEntry() {
@@ -115,7 +165,8 @@ engine::Entry<engine::Hook> PredictionWriterEntry() {
                            .max_items = 2,
                            .order = catalogue::Parameter::Order::kRising,
                            .help = "values that are black and white in png, "
-                                   "but of bytes"}}},
+                                   "but of bytes"}},
+           .one_of = "PredictionWriter of {format}"},
           [](const engine::Params& params) -> std::shared_ptr<engine::Hook> {
             const std::string format = params.String("format");
             const std::vector<double> range = params.Floats("range");

@@ -4,7 +4,9 @@
 // <output>/predictions/, each sample at its place in the data set, while they
 // come: memory stays that of a batch. Every rank writes its own samples; rank
 // 0 makes the files at the end. Images, which may be of different sizes, are a
-// PNG file each, <field>/<index>.png.
+// PNG file each, <field>/<index>.png, without what a mask says is padding.
+// Where samples have names, such as paths, samples.csv has a line for each of
+// the data set: index,name.
 #pragma once
 
 #include <memory>
@@ -37,8 +39,10 @@ class PredictionWriter : public engine::Hook {
                 engine::RunResult result) override;
 
  private:
+  // `mask`: of what is real; nullptr: there is none.
   void WriteImages(const std::string& folder,
-                   const engine::PredictionContext& context) const;
+                   const engine::PredictionContext& context,
+                   const at::Tensor* mask) const;
 
   const Options options_;
   engine::Trainer* trainer_ = nullptr;

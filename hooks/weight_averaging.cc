@@ -61,6 +61,7 @@ void WeightAveraging::AttachToTrainer(engine::Trainer& trainer) {
                               "; one hook that averages weights is accepted");
     }
   }
+  trainer_ = &trainer;
   live_ = trainer.model().Parameters();
   if (options_.average_buffers) {
     for (engine::NamedTensor& each : trainer.model().Buffers()) {
@@ -102,6 +103,16 @@ void WeightAveraging::AttachToGan(engine::GanTrainingRunner& runner) {
 void WeightAveraging::AfterStep(const engine::RunnerContext& context) {
   // Batches that only gather gradients change nothing.
   if (!options_.at_epochs && !context.stepped) return;
+  if (options_.at_epochs) {
+    // A run that ends within an epoch may go on with it: it counts when whole.
+    // One that was stopped in the validation of an epoch comes to its end
+    // again.
+    if (context.batch + 1 < context.num_batches) return;
+    if (std::exchange(updated_at_, context.global_batch) ==
+        context.global_batch) {
+      return;
+    }
+  }
   if (context.step < options_.begin_step ||
       context.epoch + 1 < options_.begin_epoch) {
     return;
@@ -126,7 +137,12 @@ void WeightAveraging::Update() {
 void WeightAveraging::AttachToValidation(engine::ValidationRunner& runner) {
   if (!options_.validate) return;
   runner.on_epoch_start.Bind([this](engine::RunnerContext&) {
-    if (!average_.empty() && !is_swapped_) Swap();
+    if (average_.empty() || is_swapped_) return;
+    Swap();
+    // Each rank averaged its own.
+    if (options_.average_buffers && trainer_ != nullptr) {
+      trainer_->SyncBuffers();
+    }
   });
   runner.on_epoch_end.Bind([this](engine::RunnerContext&) {
     if (is_swapped_) Swap();
@@ -178,11 +194,12 @@ void WeightAveraging::AfterLoad(engine::Snapshot& snapshot) {
 }
 
 nlohmann::ordered_json WeightAveraging::State() const {
-  return {{"updates", updates_}};
+  return {{"updates", updates_}, {"updated_at", updated_at_}};
 }
 
 void WeightAveraging::LoadState(const nlohmann::ordered_json& state) {
   updates_ = state.value("updates", int64_t{0});
+  updated_at_ = state.value("updated_at", int64_t{-1});
 }
 
 namespace {
@@ -227,7 +244,7 @@ std::shared_ptr<engine::Hook> MakeEma(const engine::Params& params) {
   options.kind = kind == "annealing" ? WeightAveraging::Kind::kAnnealing
                  : kind == "warmup"  ? WeightAveraging::Kind::kWarmup
                                      : WeightAveraging::Kind::kEma;
-  options.momentum = params.Float("momentum");
+  if (params.Has("momentum")) options.momentum = params.Float("momentum");
   if (params.Has("decay")) options.momentum = 1 - params.Float("decay");
   options.gamma = params.Float("gamma");
   options.interval = params.Int("interval");
@@ -254,7 +271,8 @@ engine::Entry<engine::Hook> EmaEntry() {
                                      .name = "EMA",
                                      .aliases = {"EMAHook"},
                                      .help = "keeps a moving average of the "
-                                             "weights"},
+                                             "weights",
+                                     .one_of = "average of weights"},
                                     &MakeEma};
   entry.component.parameters = {
       {.name = "kind",
@@ -264,11 +282,10 @@ engine::Entry<engine::Hook> EmaEntry() {
        .help = "how the momentum runs at first"},
       {.name = "momentum",
        .type = "float",
-       .default_value = 0.0002,
        .min = 0,
        .max = 1,
        .exclusive_min = true,
-       .help = "weight of the new weights"},
+       .help = "weight of the new weights; 0.0002 without `decay`"},
       {.name = "decay",
        .type = "float",
        .min = 0,
@@ -294,6 +311,8 @@ engine::Entry<engine::Hook> EmaEntry() {
   for (Parameter& each : SharedParameters()) {
     entry.component.parameters.push_back(std::move(each));
   }
+  entry.component.rules = {{.check = catalogue::Rule::Check::kAtMostOne,
+                            .of = {"momentum", "decay"}}};
   return entry;
 }
 
@@ -301,7 +320,8 @@ engine::Entry<engine::Hook> SwaEntry() {
   engine::Entry<engine::Hook> entry{
       {.kind = "hook",
        .name = "SWA",
-       .help = "keeps the plain mean of weights of several epochs or steps"},
+       .help = "keeps the plain mean of weights of several epochs or steps",
+       .one_of = "average of weights"},
       &MakeSwa};
   entry.component.parameters = {{.name = "every",
                                  .type = "every",

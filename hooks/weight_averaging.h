@@ -74,10 +74,13 @@ class WeightAveraging : public engine::Hook {
   void AfterLoad(engine::Snapshot& snapshot);
 
   const Options options_;
+  engine::Trainer* trainer_ = nullptr;
   // What is averaged, and the average, in the same order.
   std::vector<engine::NamedTensor> live_;
   std::vector<engine::NamedTensor> average_;
   int64_t updates_ = 0;
+  // Batch at whose end an epoch was counted last.
+  int64_t updated_at_ = -1;
   bool is_swapped_ = false;
 };
 

@@ -73,7 +73,7 @@ bool SharpnessRunner::RunEpoch(engine::EpochRun& run) {
 
   engine::Batch batch;
   while (feed.Next(batch)) {
-    batch = batch.To(run.device);
+    run.Receive(batch, run.position.batch);
     context.batch = run.position.batch;
     context.entry = &batch;
     context.samples = batch.Size();
@@ -84,14 +84,23 @@ bool SharpnessRunner::RunEpoch(engine::EpochRun& run) {
     engine::AddLosses(context.loss, context.losses, context.samples, run.meter);
     ++run.position.batch;
     ++run.position.global_batch;
+    run.num_samples += context.samples;
     context.step = run.position.step;
     context.global_batch = run.position.global_batch;
     on_post_step.Fire(context);
     engine::AddMetrics(context.metrics, context.samples, run.meter);
     context.entry = nullptr;
-    const auto verdict = run.control.AfterBatch(
-        {.is_last = feed.is_last(), .hook_wants_stop = context.stop});
-    if (LeavesEarly(verdict, feed.is_last())) return false;
+    const auto verdict =
+        run.control.AfterBatch({.is_last = feed.is_last(),
+                                .hook_wants_stop = context.stop,
+                                .stop_reason = context.stop_reason});
+    if (LeavesEarly(verdict, feed.is_last())) {
+      // What goes on another time is not over.
+      if (verdict == engine::StepControl::Verdict::kFinish) {
+        on_epoch_end.Fire(context);
+      }
+      return false;
+    }
   }
   CheckWhole(feed);
   on_epoch_end.Fire(context);

@@ -145,6 +145,13 @@ const std::vector<RuleCase> kRuleCases = {
      R"({"map": {}})",
      "experiment.thing.map: expected 0 among the keys, got none"},
     {kLists, R"([{"check": "from_zero", "of": ["map"]}])",
+     R"({"map": {"0": 1}})", R"({"map": {"0": 1, "00": 1}})",
+     "experiment.thing.map.00: expected a whole number from 0 on as the "
+     "key, got '00'"},
+    {kLists, R"([{"check": "distinct", "of": ["names"]}])",
+     R"({"names": ["a", "b"]})", R"({"names": ["a", "b", "a"]})",
+     "experiment.thing.names[2]: expected each value once, got \"a\" again"},
+    {kLists, R"([{"check": "from_zero", "of": ["map"]}])",
      R"({"map": {"0": 1}})", R"({"map": {"0": 1, "-1": 1}})",
      "experiment.thing.map.-1: expected a whole number from 0 on as the "
      "key, got '-1'"},

@@ -237,10 +237,20 @@ TEST(Losses, BehindReferencesAreCheckedOnceHoweverOftenTheyAreNamed) {
 }
 
 // Parts of one data set by different rules share samples.
-TEST(Once, IsAComponentThatMayNotStandTwice) {
+TEST(OneOf, IsWhatMayNotStandTwice) {
   Catalogue catalogue = Fixture();
+  catalogue.components.push_back({.kind = "dataset",
+                                  .name = "Only",
+                                  .aliases = {"Sole"},
+                                  .one_of = "Only"});
   catalogue.components.push_back(
-      {.kind = "dataset", .name = "Only", .aliases = {"Sole"}, .once = true});
+      {.kind = "dataset", .name = "Other", .one_of = "Only"});
+  catalogue.components.push_back(
+      {.kind = "dataset",
+       .name = "Written",
+       .parameters = {{.name = "format", .type = "string"},
+                      {.name = "file", .type = "string"}},
+       .one_of = "{format} file"});
   EXPECT_THAT(Lines(R"({"data": {"train": {"type": "Only", "file": null}}})",
                     catalogue),
               IsEmpty());
@@ -255,6 +265,22 @@ TEST(Once, IsAComponentThatMayNotStandTwice) {
           catalogue),
       ElementsAre("experiment.data.val: a second Only, one is accepted, such "
                   "as that in experiment.data.train"));
+  EXPECT_THAT(
+      Lines(
+          R"({"data": {"train": {"type": "Only", "file": null}, "val": {"type": "Other", "file": null}}})",
+          catalogue),
+      ElementsAre("experiment.data.val: a second Only, one is accepted, such "
+                  "as that in experiment.data.train"));
+  const auto written = [&](const std::string& train, const std::string& val) {
+    return Lines(R"({"data": {"train": {"type": "Written", "format": ")" +
+                     train + R"("}, "val": {"type": "Written", "format": ")" +
+                     val + R"("}}})",
+                 catalogue);
+  };
+  EXPECT_THAT(written("csv", "npy"), IsEmpty());
+  EXPECT_THAT(written("csv", "csv"),
+              ElementsAre("experiment.data.val: a second csv file, one is "
+                          "accepted, such as that in experiment.data.train"));
 }
 
 TEST(Alike, AreTheComponentsThatLookAtTheSame) {
@@ -268,6 +294,12 @@ TEST(Alike, AreTheComponentsThatLookAtTheSame) {
                       {.name = "group", .type = "string"}},
        .rules = {{.check = Rule::Check::kAlike,
                   .of = {"dataset", "seed", "group"}}}});
+  catalogue.components.push_back(
+      {.kind = "dataset",
+       .name = "Fold",
+       .parameters = {{.name = "dataset", .type = "component<dataset>"},
+                      {.name = "fold", .type = "int"}},
+       .rules = {{.check = Rule::Check::kAlike, .of = {"dataset", "fold"}}}});
   const auto lines = [&](const std::string& train, const std::string& val) {
     const std::string of = R"("type": "Part", "dataset": "${ref:all}")";
     return Lines(R"({"all": {"type": "Digits", "file": "d"}, "data": {)"
@@ -286,6 +318,14 @@ TEST(Alike, AreTheComponentsThatLookAtTheSame) {
                   "experiment.data.train, which has the same dataset, got "
                   "\"g\": their parts would overlap"));
   EXPECT_THAT(lines("", R"(, "seed": 1, "dataset":
+                       {"type": "Digits", "file": "other"})"),
+              IsEmpty());
+  const std::string fold = R"(, "type": "Fold", "fold": 1)";
+  EXPECT_THAT(lines("", fold),
+              ElementsAre("experiment.data.val: Fold beside the Part in "
+                          "experiment.data.train, which has the same dataset: "
+                          "their parts would overlap"));
+  EXPECT_THAT(lines("", fold + R"(, "dataset":
                        {"type": "Digits", "file": "other"})"),
               IsEmpty());
 }

@@ -13,6 +13,7 @@ import pathlib
 
 import numpy
 import pyedflib
+from pyedflib._extensions import _pyedflib
 
 FOLDER = pathlib.Path(__file__).parent / "signals"
 KINDS = {"plain.edf": pyedflib.FILETYPE_EDF,
@@ -32,6 +33,7 @@ def write(name, kind, rng):
          "physical_min": 10.5, "physical_max": -3.25, "digital_min": -2000,
          "digital_max": 1999, "prefilter": "", "transducer": ""}]
     writer = pyedflib.EdfWriter(str(FOLDER / name), 2, file_type=kind)
+    writer.setStartdatetime(datetime.datetime(2020, 1, 1, 22, 0, 0))
     writer.setSignalHeaders(headers)
     writer.setPatientName("X") if "plus" in name else None
     samples = [rng.integers(low, high + 1, 80).astype(numpy.int32),
@@ -64,6 +66,23 @@ def write_stages():
     writer.close()
 
 
+def write_late():
+    """Data records that begin nine tenths of a second after the start told."""
+    writer = pyedflib.EdfWriter(str(FOLDER / "late.edf"), 1,
+                                file_type=pyedflib.FILETYPE_EDFPLUS)
+    writer.setStartdatetime(datetime.datetime(2020, 1, 1, 22, 0, 0))
+    _pyedflib.set_starttime_subsecond(writer.handle, 9_000_000)
+    writer.setSignalHeaders([
+        {"label": "EEG", "dimension": "uV", "sample_frequency": 10,
+         "physical_min": -3276.8, "physical_max": 3276.7,
+         "digital_min": -2**15, "digital_max": 2**15 - 1, "prefilter": "",
+         "transducer": ""}])
+    writer.writeSamples([numpy.arange(60, dtype=numpy.int32)], digital=True)
+    for onset, text in ((0, "W"), (2, "1"), (4.5, "2")):
+        writer.writeAnnotation(onset, 1, text)
+    writer.close()
+
+
 def write_unusual(name, kind, seconds, rng):
     """Data records of an unusual length, and annotations in three signals."""
     bits = 23 if name.endswith("bdf") else 15
@@ -88,6 +107,7 @@ def write_unusual(name, kind, seconds, rng):
 
 def main():
     write_stages()
+    write_late()
     write_unusual("short.edf", pyedflib.FILETYPE_EDFPLUS, 0.25,
                   numpy.random.default_rng(8))
     write_unusual("long.bdf", pyedflib.FILETYPE_BDFPLUS, 8,
@@ -96,7 +116,8 @@ def main():
     recorded = {}
     for name, kind in KINDS.items():
         write(name, kind, rng)
-    for name in [*KINDS, "stages.edf", "short.edf", "long.bdf"]:
+    for name in [*KINDS, "stages.edf", "late.edf", "short.edf",
+                 "long.bdf"]:
         with pyedflib.EdfReader(str(FOLDER / name)) as reader:
             onsets, durations, texts = reader.readAnnotations()
             recorded[name] = {

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 #include <png.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -69,6 +70,50 @@ TEST(BatchImageSaverTest, SavesSamplesWithoutChangingTheTraining) {
     ASSERT_FALSE(png.empty()) << name;
     EXPECT_EQ(Decode(png).sizes(), (at::IntArrayRef{35, 35}));
   }
+}
+
+// A generator that makes images of what the batch holds, and a run that goes on
+// within an epoch.
+TEST(BatchImageSaverTest, SamplesAGeneratorOfTheBatchAlsoAfterAResume) {
+  Json json = engine::GanExperiment(2);
+  const engine::TempFolder images;
+  fs::copy_file(fs::path(std::getenv("EPOCHD_TEST_SOURCE_DIR")) /
+                    "tests/golden/images/rgb.png",
+                images / "a.png");
+  json["model"]["generator"] = {
+      {"type", "EDSR"}, {"features", 4}, {"blocks", 1}, {"upscale", 2}};
+  json["model"]["discriminator"] = {{"type", "UNetDiscriminator"},
+                                    {"features", 2}};
+  json["model"]["real"] = "target";
+  json["data"]["train"] = {{"type", "DegradedImages"},
+                           {"folder", images.path()},
+                           {"scale", 2},
+                           {"patch_size", 16},
+                           {"repeat", 16},
+                           {"batch_size", 4},
+                           {"shuffle", true}};
+  json["hooks"] = {{{"type", "BatchImageSaver"}, {"count", 4}}};
+  const engine::TempFolder folder;
+  engine::Snapshot snapshot;
+  {
+    engine::TestRun run(json, folder / "first");
+    run.trainer().on_step_boundary.Bind([&](engine::TrainerContext& context) {
+      if (context.ending) {
+        snapshot = engine::KeptSnapshot(run.trainer());
+      } else if (run.trainer().position().batch == 2) {
+        run.trainer().RequestStop();
+      }
+    });
+    run.trainer().Start();
+    EXPECT_EQ(run.trainer().Run(), engine::Trainer::Outcome::kStopped);
+    // Of four.
+    EXPECT_EQ(run.trainer().position().batch, 3);
+  }
+  engine::TestRun run(json, folder / "second");
+  run.trainer().Restore(snapshot);
+  run.trainer().Run();
+  EXPECT_TRUE(fs::exists(folder / "second/images/epoch-0001.png"));
+  EXPECT_TRUE(fs::exists(folder / "second/images/epoch-0002.png"));
 }
 
 TEST(BatchImageSaverTest, KeepsThoseOfEachValidationOfAnEpoch) {

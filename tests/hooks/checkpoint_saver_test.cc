@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <set>
+#include <thread>
 
 #include "tests/worker/engine/digits_run.h"
 #include "worker/engine/checkpoint/checkpoint.h"
@@ -203,9 +204,40 @@ TEST(CheckpointSaverTest, RemovesNothingBeforeANewerOneIsRecorded) {
   const engine::TempFolder output;
   engine::TestRun run(engine::DigitsExperiment(4), output.path());
   run.sink.recorded = 0;
-  Train(run, {.every_epochs = 1, .keep_last = 1, .keep_best = 0});
+  Train(run, {.every_epochs = 1,
+              .keep_last = 1,
+              .keep_best = 0,
+              .settle = std::chrono::milliseconds(0)});
   EXPECT_EQ(Folders(output.path()).size(), 4u);
   EXPECT_TRUE(run.sink.Of("checkpoint_removed").empty());
+}
+
+TEST(CheckpointSaverTest, WaitsAtTheEndForWhatIsRecordedInAMoment) {
+  const engine::TempFolder output;
+  engine::TestRun run(engine::DigitsExperiment(4), output.path());
+  run.sink.recorded = 0;
+  std::thread coordinator;
+  run.trainer().on_training_ended.Bind([&](engine::TrainerContext&) {
+    coordinator = std::thread([&] {
+      // As soon as the last one is told of.
+      const std::string last = output.path() + "/checkpoints/last";
+      std::error_code error;
+      const auto until =
+          std::chrono::steady_clock::now() + std::chrono::minutes(1);
+      while (fs::read_symlink(last, error) != "epoch-0004-step-000048" &&
+             std::chrono::steady_clock::now() < until) {
+        std::this_thread::yield();
+      }
+      run.sink.recorded = INT64_MAX;
+    });
+  });
+  Train(run, {.every_epochs = 1,
+              .keep_last = 1,
+              .keep_best = 0,
+              .settle = std::chrono::minutes(2)});
+  coordinator.join();
+  EXPECT_EQ(Folders(output.path()),
+            std::set<std::string>{"epoch-0004-step-000048"});
 }
 
 TEST(CheckpointSaverTest, GoesOnWhenTheDiskIsFull) {

@@ -90,6 +90,48 @@ TEST(PredictionWriterTest, WritesAnImageForEachSampleOfAnySize) {
   }
 }
 
+// Two images of a batch that were padded alike.
+TEST(PredictionWriterTest, WritesNoPaddingAndTellsWhichSampleIsWhich) {
+  const engine::TempFolder output;
+  const engine::TempFolder images;
+  std::vector<std::vector<int64_t>> sizes;
+  for (const char* name : {"rgb.png", "degrade.png"}) {
+    const std::string to = images / name;
+    std::filesystem::copy_file(
+        std::filesystem::path(std::getenv("EPOCHD_TEST_SOURCE_DIR")) /
+            "tests/golden/images" / name,
+        to);
+  }
+  const std::vector<std::string> in_order = {images / "degrade.png",
+                                             images / "rgb.png"};
+  for (const std::string& path : in_order) {
+    const engine::FileContent content = engine::ReadImageFile(path);
+    sizes.push_back(engine::DecodeImage(content.view(), path).sizes().vec());
+  }
+  ASSERT_NE(sizes[0], sizes[1]);
+  Json json = PredictDigits(
+      Json::array({{{"type", "PredictionWriter"}, {"format", "png"}}}));
+  json["model"] = {{"type", "EDSR"}, {"scale", 2}};
+  json["data"]["predict"] = {{"type", "ImageFiles"},
+                             {"folder", images.path()},
+                             {"batch_size", 2},
+                             {"pad_batches", {{"dims", 2}}}};
+  engine::TestRun run(json, output.path());
+  ASSERT_TRUE(run.trainer().Predict().has_value());
+  for (size_t i = 0; i < 2; ++i) {
+    const std::string path =
+        output / ("predictions/output/00000" + std::to_string(i) + ".png");
+    const engine::FileContent content = engine::ReadImageFile(path);
+    EXPECT_EQ(
+        engine::DecodeImage(content.view(), path).sizes().vec(),
+        (std::vector<int64_t>{sizes[i][0], 2 * sizes[i][1], 2 * sizes[i][2]}));
+  }
+  std::ifstream file(output / "predictions/samples.csv");
+  const std::string names(std::istreambuf_iterator<char>(file), {});
+  EXPECT_EQ(names, "index,name\n0,\"" + in_order[0] + "\"\n1,\"" + in_order[1] +
+                       "\"\n");
+}
+
 TEST(PredictionWriterTest, LeavesNoResultOfAPredictionThatFailed) {
   const engine::TempFolder output;
   engine::TestRun run(

@@ -174,6 +174,29 @@ TEST(WeightAveragingTest, CheckpointsHoldTheAverageAndTheRestartBoth) {
   }
 }
 
+TEST(WeightAveragingTest, AnEpochThatARunEndsInCountsWhenItIsWhole) {
+  const auto average = [](engine::TestRun& run) {
+    for (const auto& each : run.trainer().TakeSnapshot().model) {
+      if (each.tensor.dim() == 2) return each.tensor.clone();
+    }
+    return at::Tensor();
+  };
+  Json json = AveragedExperiment(3, R"({"type": "SWA"})");
+  engine::TestRun whole(json);
+  whole.trainer().Start();
+  whole.trainer().Run();
+  Json part = json;
+  part["trainer"]["max_steps"] = 2 * 12 + 6;
+  engine::TestRun first(part);
+  first.trainer().Start();
+  first.trainer().Run();
+  engine::Snapshot snapshot = first.trainer().TakeSnapshot();
+  engine::TestRun second(json);
+  second.trainer().Restore(snapshot);
+  second.trainer().Run();
+  EXPECT_TRUE(average(second).equal(average(whole)));
+}
+
 TEST(WeightAveragingTest, AveragesBothSidesOfAGan) {
   Json json = engine::GanExperiment(2);
   json["hooks"] = Json::array({{{"type", "EMA"}, {"momentum", 0.5}}});

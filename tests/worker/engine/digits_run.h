@@ -8,6 +8,7 @@
 #include <ATen/Parallel.h>
 #include <stdlib.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <utility>
@@ -42,7 +43,7 @@ class CollectingSink : public EventSink {
   }
 
   std::vector<std::pair<std::string, Json>> events;
-  int64_t recorded = INT64_MAX;
+  std::atomic<int64_t> recorded = INT64_MAX;
 };
 
 inline const Registry& TestRegistry() {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How attempts go on from checkpoints, and how they end when one is missing.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <stdio.h>
 
 #include <filesystem>
 #include <fstream>
@@ -122,8 +124,11 @@ TEST(ResumeModesTest, StoppedWithACheckpointIsSaidOfASavedOneAlone) {
   attempt.Start();
   ASSERT_TRUE(attempt.WaitForLines("first_step", 1));
   const std::string folder = CheckpointsOf(root, 1);
-  fs::rename(folder, folder + "-gone");
-  std::ofstream(folder) << "no folder";
+  std::ofstream(root / "file") << "no folder";
+  // At once: the trainer would make a folder that is missing.
+  ASSERT_EQ(renameat2(AT_FDCWD, (root / "file").c_str(), AT_FDCWD,
+                      folder.c_str(), RENAME_EXCHANGE),
+            0);
   kill(attempt.pid(0), SIGTERM);
   EXPECT_EQ(attempt.ExitCode(0), link::kInfrastructure);
   ExpectIn("was not saved", Notices(attempt));

@@ -36,6 +36,18 @@ bool Retention::Stays(size_t index) const {
   return options_.keep_best < 0 || NumBetter(index) < options_.keep_best;
 }
 
+bool Retention::HasToGo() const {
+  bool newer_has_event = false;
+  for (size_t i = items_.size(); i-- > 0;) {
+    if (!Stays(i)) {
+      if (newer_has_event) return true;
+    } else {
+      newer_has_event |= items_[i].event >= 0;
+    }
+  }
+  return false;
+}
+
 std::string Retention::Best() const {
   for (size_t i = 0; i < items_.size(); ++i) {
     if (!std::isnan(items_[i].score) && NumBetter(i) == 0) {

@@ -42,6 +42,8 @@ class Retention {
   void PutBack(std::string path) {
     items_.insert(items_.begin(), Item{.path = std::move(path)});
   }
+  // Whether one stays only because no newer one is known yet.
+  bool HasToGo() const;
   // Path of the best; empty: there is none.
   std::string Best() const;
 

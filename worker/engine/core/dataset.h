@@ -63,6 +63,9 @@ class Dataset {
   // reading samples, as labels, groups and lengths are; what splits and
   // samplers look at. Before transforms. Undefined: not known.
   virtual at::Tensor Column(std::string_view field) const;
+  // Where the sample is from, such as a path, for lists that people and
+  // programs read; empty: it has no name.
+  virtual std::string SampleName(int64_t /*index*/) const { return {}; }
   // What of it could not be opened when it was made and is left out, such as a
   // recording with a broken header: where and why. The loader makes an error of
   // it unless samples may be skipped; views say what they look at says.
@@ -107,6 +110,8 @@ class BatchSource {
   // Places in the data set of the samples of the batch that Next() gave last;
   // empty: not known.
   virtual std::vector<int64_t> Indices() const { return {}; }
+  // What it iterates; nullptr: no data set.
+  virtual const Dataset* dataset() const { return nullptr; }
   // Since StartEpoch(), and before it as ContinueSkipped() says.
   virtual Skipped skipped() const { return {}; }
   // Counts on from there: what the batches before the first one of StartEpoch()

@@ -57,6 +57,8 @@ class Metric {
       const Collected& all) const = 0;
   virtual std::vector<MetricTable> Tables(const Collected&) const { return {}; }
   virtual bool higher_is_better() const = 0;
+  // Why its values may not be what was meant; empty: nothing speaks for it.
+  virtual std::string Doubt() const { return {}; }
 };
 
 }  // namespace epochd::engine

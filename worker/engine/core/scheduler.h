@@ -46,6 +46,10 @@ class Scheduler {
   // one and the epoch gave it.
   virtual void Step(Optimizer& optimizer, std::optional<double> monitored) = 0;
 
+  // Whether Fit() made the run's length, or that of its epochs, its own: its
+  // steps are shares of those, where others count on by themselves.
+  virtual bool follows_run() const { return false; }
+
   // A validation within a unit gave the score.
   virtual void Observe(Optimizer& optimizer, double monitored) {
     (void)optimizer;

@@ -72,7 +72,8 @@ bool IsLarger(const at::Tensor& target, const at::Tensor& input) {
 // Class probabilities of the targets.
 at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
   if (at::isFloatingType(target.scalar_type())) {
-    if (target.dim() == 2) return target;
+    // A value of each sample is mixed like many.
+    if (target.dim() == 1 || target.dim() == 2) return target;
   } else if (target.dim() == 2) {
     const at::Tensor labels = target.to(at::kFloat);
     // Classes of many places, too, are of this shape.
@@ -82,13 +83,22 @@ at::Tensor Probabilities(const at::Tensor& target, const MixedFields& fields) {
       Refuse("field \"" + fields.target +
              "\" holds class indices; num_classes is needed to mix them");
     }
-    // An index out of range must not pass for a mixture of nothing.
+    const int64_t least = target.min().item<int64_t>();
+    const int64_t most = target.max().item<int64_t>();
+    // Nor can one that a loss ignores be mixed.
+    if (least < 0 || most >= fields.num_classes) {
+      Refuse("field \"" + fields.target + "\" holds class " +
+             std::to_string(least < 0 ? least : most) + "; 0 to " +
+             std::to_string(fields.num_classes - 1) +
+             ", by num_classes, are accepted");
+    }
     return at::one_hot(target.to(at::kLong), fields.num_classes).to(at::kFloat);
   }
   Refuse("field \"" + fields.target + "\" is of shape " +
          c10::str(target.sizes()) + " and type " +
          c10::toString(target.scalar_type()) +
-         "; class indices [B], probabilities or labels of 0 and 1 [B, C], or "
+         "; class indices or values [B], probabilities or labels of 0 and 1 "
+         "[B, C], or "
          "floating values of the input's height and width are accepted");
 }
 

@@ -17,6 +17,7 @@ class SourceView : public BatchSource {
 
   int64_t NumSamples() const override { return source_->NumSamples(); }
   int64_t BatchSize() const override { return source_->BatchSize(); }
+  const Dataset* dataset() const override { return source_->dataset(); }
   std::vector<int64_t> Indices() const override { return source_->Indices(); }
   Skipped skipped() const override { return source_->skipped(); }
   void ContinueSkipped(const Skipped& before) override {

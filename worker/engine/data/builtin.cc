@@ -163,6 +163,28 @@ std::shared_ptr<Transform> MakeNormalize(const Params& params) {
       params.Floats("mean"), params.Floats("std"), params.String("field"));
 }
 
+Component ClampComponent() {
+  return {.kind = "transform",
+          .name = "Clamp",
+          .help = "brings values into a range, such as those of an image",
+          .parameters = {{.name = "min",
+                          .type = "float",
+                          .default_value = 0.0,
+                          .help = "what lies below becomes it"},
+                         {.name = "max",
+                          .type = "float",
+                          .default_value = 1.0,
+                          .help = "what lies above becomes it"},
+                         kField},
+          .rules = {
+              {.check = catalogue::Rule::Check::kLess, .of = {"min", "max"}}}};
+}
+
+std::shared_ptr<Transform> MakeClamp(const Params& params) {
+  return std::make_shared<Clamp>(params.Float("min"), params.Float("max"),
+                                 params.String("field"));
+}
+
 Component PermuteComponent() {
   return {.kind = "transform",
           .name = "Permute",
@@ -248,6 +270,7 @@ std::vector<Entry<Dataset>> BuiltinDatasets() {
 
 std::vector<Entry<Transform>> BuiltinTransforms() {
   return {{NormalizeComponent(), MakeNormalize},
+          {ClampComponent(), MakeClamp},
           {{.kind = "transform",
             .name = "RandomHorizontalFlip",
             .help = "mirrors images left to right",

@@ -51,6 +51,7 @@ Component Device() {
        .type = "int",
        .default_value = 1,
        .min = 1,
+       .max = 65536,
        .help = "height and width (length) are padded up to a multiple"},
       {.name = "pad_value",
        .type = "float",

@@ -145,8 +145,8 @@ std::vector<Entry<Sampler>> BuiltinSamplers() {
            MakePlain<false>},
           {{.kind = "sampler",
             .name = "InfiniteSampler",
-            .help = "each sample once, again and again in one epoch without "
-                    "end; the same as `endless` of the data set",
+            .help = "each sample once, again and again; the same as `endless` "
+                    "of the data set",
             .parameters = {kShuffle}},
            MakePlain<true>},
           {Weighted(), MakeWeighted},

@@ -124,6 +124,7 @@ class Loader : public BatchSource {
   int64_t NumBatches() const override { return num_batches_; }
   int64_t NumSamples() const override { return ordering_->NumSamples(); }
   int64_t BatchSize() const override { return options_.batch_size; }
+  const Dataset* dataset() const override { return dataset_.get(); }
   std::vector<int64_t> Indices() const override {
     // Written by Next() and StartEpoch() alone, which the same thread calls.
     if (plan_ == nullptr || next_taken_ == 0) return {};

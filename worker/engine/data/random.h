@@ -51,6 +51,9 @@ class Random {
     }
   }
 
+  // Whether both go on alike.
+  bool operator==(const Random&) const = default;
+
  private:
   uint64_t state_;
 };

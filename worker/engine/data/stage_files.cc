@@ -35,9 +35,17 @@ DataStages::~DataStages() {
 
 namespace {
 
+// Whether the job names what cannot be, whatever the machine and however often
+// it is tried.
+bool IsOfJob(int error) {
+  return error == ELOOP || error == ENAMETOOLONG || error == EINVAL ||
+         error == ENOTDIR || error == EISDIR;
+}
+
 [[noreturn]] void ThrowErrno(const std::string& path) {
-  throw Error(ErrorKind::kInfrastructure, "experiment.data_module: \"" + path +
-                                              "\": " + std::strerror(errno));
+  throw Error(
+      IsOfJob(errno) ? ErrorKind::kBadSpec : ErrorKind::kInfrastructure,
+      "experiment.data_module: \"" + path + "\": " + std::strerror(errno));
 }
 
 // What is below `root`, and it: a line that ends in NUL for each, of files with
@@ -206,6 +214,9 @@ void StageFiles::Prepare() {
     }
     fs::create_directories(target.parent_path());
     target_ = target.string();
+    if (fs::is_symlink(fs::symlink_status(target)) && !fs::exists(target)) {
+      Fail("is a link to what is not there; remove it, or name another place");
+    }
     const std::string listing = Listing(source);
     auto mark = std::make_unique<Mark>(Beside(target, ".epochd-staged"));
     if (!Copy(listing, *mark)) return;
@@ -213,9 +224,10 @@ void StageFiles::Prepare() {
     mark->Unlock();
     mark_ = std::move(mark);
   } catch (const fs::filesystem_error& problem) {
-    throw Error(ErrorKind::kInfrastructure, "experiment.data_module: \"" +
-                                                source_ + "\" to \"" + target_ +
-                                                "\": " + problem.what());
+    throw Error(IsOfJob(problem.code().value()) ? ErrorKind::kBadSpec
+                                                : ErrorKind::kInfrastructure,
+                "experiment.data_module: \"" + source_ + "\" to \"" + target_ +
+                    "\": " + problem.what());
   }
 }
 

@@ -29,6 +29,9 @@ class SubsetDataset : public DatasetView {
   Batch GetBatch(std::span<const int64_t> indices,
                  const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
+  std::string SampleName(int64_t index) const override {
+    return base().SampleName(indices_[static_cast<size_t>(index)]);
+  }
 
  private:
   std::vector<int64_t> Chosen(std::span<const int64_t> indices) const;
@@ -55,6 +58,10 @@ class ConcatDataset : public Dataset {
   // by first appearance over all parts. Throws Error(kBadSpec) where only some
   // do.
   at::Tensor Column(std::string_view field) const override;
+  std::string SampleName(int64_t index) const override {
+    const size_t part = PartOf(index);
+    return parts_[part]->SampleName(index - Begin(part));
+  }
   std::vector<Error> Unreadable() const override;
   size_t NumTransforms() const override;
 

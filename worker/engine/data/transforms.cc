@@ -77,6 +77,15 @@ bool Normalize::ApplyToBatch(Batch& batch) const {
   return true;
 }
 
+void Clamp::Apply(Batch& sample, Random& /*random*/) const {
+  ApplyToBatch(sample);
+}
+
+bool Clamp::ApplyToBatch(Batch& batch) const {
+  batch.Set(field_, batch.At(field_).clamp(min_, max_));
+  return true;
+}
+
 Permute::Permute(std::vector<int64_t> dims, std::string field)
     : dims_(std::move(dims)), field_(std::move(field)) {
   for (size_t i = 0; i < dims_.size(); ++i) {

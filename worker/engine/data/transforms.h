@@ -34,6 +34,20 @@ class Normalize : public Transform {
   at::Tensor std_;   // [n]
 };
 
+// Values below `min` become it, those above `max` that; NaN stays.
+class Clamp : public Transform {
+ public:
+  Clamp(double min, double max, std::string field)
+      : min_(min), max_(max), field_(std::move(field)) {}
+  void Apply(Batch& sample, Random& random) const override;
+  bool ApplyToBatch(Batch& batch) const override;
+
+ private:
+  double min_;
+  double max_;
+  std::string field_;
+};
+
 // Puts the dimensions of a sample in another order.
 class Permute : public Transform {
  public:

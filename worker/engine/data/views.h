@@ -39,6 +39,9 @@ class DatasetView : public Dataset {
   at::Tensor Column(std::string_view field) const override {
     return base_->Column(field);
   }
+  std::string SampleName(int64_t index) const override {
+    return base_->SampleName(index);
+  }
   std::vector<Error> Unreadable() const override { return base_->Unreadable(); }
   size_t NumTransforms() const override { return base_->NumTransforms(); }
   bool GathersBatches() const override { return base_->GathersBatches(); }

@@ -17,6 +17,11 @@ namespace {
 // Per field, the pieces in order.
 using Pieces = std::vector<std::pair<std::string, std::vector<at::Tensor>>>;
 
+bool Joins(const at::Tensor& one, const at::Tensor& other) {
+  return one.dim() == other.dim() &&
+         (one.dim() == 0 || one.sizes().slice(1) == other.sizes().slice(1));
+}
+
 void AddPiece(Pieces& pieces, const Batch& outputs) {
   for (const auto& [name, tensor] : outputs) {
     auto found = std::find_if(
@@ -25,7 +30,18 @@ void AddPiece(Pieces& pieces, const Batch& outputs) {
     if (found == pieces.end()) {
       found = pieces.insert(pieces.end(), {name, {}});
     }
-    found->second.push_back(tensor.to(at::kCPU));
+    std::vector<at::Tensor>& all = found->second;
+    if (!all.empty() && !Joins(all.front(), tensor)) {
+      throw Error(ErrorKind::kBadSpec,
+                  "prediction: \"" + name + "\" is of shape " +
+                      c10::str(all.front().sizes()) + " in one batch and " +
+                      c10::str(tensor.sizes()) +
+                      " in another, which cannot be joined; {type: "
+                      "PredictionRunner, join: false} with hooks that take "
+                      "each, such as PredictionWriter with format: png, is "
+                      "accepted");
+    }
+    all.push_back(tensor.to(at::kCPU));
   }
 }
 

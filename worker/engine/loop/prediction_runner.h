@@ -54,6 +54,8 @@ class PredictionRunner {
   // `merge` makes the outputs of all ranks from this one's.
   Result RunEpoch(EpochRun& run,
                   const std::function<void(Result&)>& merge = {});
+  // Field of the batch that marks what is real.
+  const std::string& mask() const { return options_.mask; }
   // Lets the hook bind to this runner's points.
   void Attach(Hook& hook) {
     const BindingPriority priority(hook.priority());

@@ -7,6 +7,12 @@
 
 namespace epochd::engine {
 
+Grouping SavedGrouping(const nlohmann::ordered_json& state) {
+  return {state.at("world_size").get<int64_t>(),
+          state.at("batch_size").get<int64_t>(),
+          state.at("train_samples").get<int64_t>()};
+}
+
 std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
                                     const Grouping& now, int64_t num_batches) {
   if (batch > 0 && before.samples != now.samples) return std::nullopt;
@@ -14,7 +20,10 @@ std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
   const int64_t step = now.batch_size * now.world_size;
   if (step <= 0 || seen % step != 0) return std::nullopt;
   const int64_t converted = seen / step;
-  if (batch > 0 && converted >= num_batches) return std::nullopt;
+  // Without end there is always one.
+  if (batch > 0 && num_batches >= 0 && converted >= num_batches) {
+    return std::nullopt;
+  }
   return converted;
 }
 

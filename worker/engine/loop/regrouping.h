@@ -23,8 +23,12 @@ struct Grouping {
   bool operator==(const Grouping&) const = default;
 };
 
+// That of a checkpoint, by its state.json.
+Grouping SavedGrouping(const nlohmann::ordered_json& state);
+
 // The batch of the new grouping that begins where `batch` of the old one does;
-// nothing: none does, it would be past `num_batches`, or the data set changed.
+// nothing: none does, it would be past `num_batches` (below 0: not known, or
+// without end), or the data set changed.
 std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
                                     const Grouping& now, int64_t num_batches);
 

@@ -2,6 +2,7 @@
 #include "worker/engine/loop/schedules.h"
 
 #include <algorithm>
+#include <set>
 
 #include "worker/engine/core/error.h"
 
@@ -152,30 +153,45 @@ nlohmann::ordered_json Schedules::State() const {
 }
 
 void Schedules::LoadState(const nlohmann::ordered_json& state,
-                          const std::vector<std::string>& fresh) {
+                          const std::vector<std::string>& fresh,
+                          const std::optional<Passed>& regrouped) {
   if (state.size() != bound_.size()) {
     throw Error(ErrorKind::kInfrastructure, "checkpoint: has " +
                                                 std::to_string(state.size()) +
                                                 " schedulers, the experiment " +
                                                 std::to_string(bound_.size()));
   }
-  const auto is_fresh = [&](const Bound& bound) {
-    return std::find(fresh.begin(), fresh.end(), bound.name) != fresh.end();
-  };
+  std::set<std::string> anew(fresh.begin(), fresh.end());
+  std::vector<std::optional<int64_t>> moved(bound_.size());
+  if (regrouped) {
+    for (size_t i = 0; i < bound_.size(); ++i) {
+      const Bound& bound = bound_[i];
+      const bool has_plateau = std::any_of(
+          bound_.begin(), bound_.end(), [&bound](const Bound& other) {
+            return other.name == bound.name && other.scheduler->needs_metric();
+          });
+      if (!bound.scheduler->follows_run() || has_plateau) continue;
+      const ScheduleUnit unit = bound.scheduler->unit();
+      if (unit == ScheduleUnit::kBatch) moved[i] = regrouped->batches;
+      if (unit == ScheduleUnit::kStep) moved[i] = regrouped->steps;
+      if (moved[i]) anew.insert(bound.name);
+    }
+  }
   for (Bound& bound : bound_) {
-    if (is_fresh(bound)) Reset(*bound.optimizer);
+    if (anew.contains(bound.name)) Reset(*bound.optimizer);
   }
   for (size_t i = 0; i < bound_.size(); ++i) {
     Bound& bound = bound_[i];
-    if (is_fresh(bound)) {
+    if (anew.contains(bound.name)) {
       bound.scheduler->Start(*bound.optimizer);
-      const int64_t steps = state[i].value("steps", int64_t{0});
+      const int64_t steps =
+          moved[i].value_or(state[i].value("steps", int64_t{0}));
       for (int64_t step = 0; step < steps && !bound.scheduler->needs_metric();
            ++step) {
         bound.scheduler->Step(*bound.optimizer, std::nullopt);
       }
     }
-    bound.scheduler->LoadState(state[i]);
+    if (!moved[i]) bound.scheduler->LoadState(state[i]);
     bound.seen_steps = bound.optimizer->num_steps();
   }
 }

@@ -42,6 +42,12 @@ struct EpochScores {
   bool is_measured = true;
 };
 
+// How far a run is; nothing: that cannot be said.
+struct Passed {
+  std::optional<int64_t> batches{};
+  std::optional<int64_t> steps{};
+};
+
 class Schedules {
  public:
   struct Entry {
@@ -77,10 +83,15 @@ class Schedules {
   nlohmann::ordered_json State() const;
   // After the optimizers are restored. An optimizer of `fresh` (by name) lost
   // its settings, so its schedulers' steps are done again from the start;
-  // only reductions on a plateau are lost. Throws Error(kInfrastructure) when
-  // the schedulers are others than those of `state`.
+  // only reductions on a plateau are lost. `regrouped`: the batches of the
+  // run's epochs are others than when it was saved, and this is where it
+  // stands in them: schedulers that follow the run go on from there, their
+  // optimizers' steps are done again; but not where a plateau lowered one.
+  // Throws Error(kInfrastructure) when the schedulers are others than those of
+  // `state`.
   void LoadState(const nlohmann::ordered_json& state,
-                 const std::vector<std::string>& fresh = {});
+                 const std::vector<std::string>& fresh = {},
+                 const std::optional<Passed>& regrouped = {});
 
  private:
   struct Bound {

@@ -128,21 +128,43 @@ RunLength Trainer::PlannedLength() const {
   if (epochs() >= 0) length.epochs = epochs();
   const int64_t per_epoch = parts_.train->NumBatches();
   if (per_epoch >= 0) length.batches_per_epoch = per_epoch;
-  const int64_t size = parts_.training_runner->batches_per_step();
-  const auto groups = [size](int64_t batches) {
-    return (batches + size - 1) / size;
-  };
-  if (total_batches_ >= 0) {
-    length.batches = total_batches_;
-    length.steps = parts_.plan.groups_cross_epochs || per_epoch <= 0
-                       ? groups(total_batches_)
-                       : total_batches_ / per_epoch * groups(per_epoch) +
-                             groups(total_batches_ % per_epoch);
-  }
+  int64_t batches = total_batches_;
   if (const auto& most = parts_.plan.max_steps) {
-    length.steps = length.steps ? std::min(*length.steps, *most) : *most;
+    const int64_t of_steps = BatchesOf(*most);
+    if (batches < 0 || of_steps < batches) {
+      batches = of_steps;
+      if (per_epoch > 0) {
+        length.epochs = (batches + per_epoch - 1) / per_epoch;
+      }
+    }
+    length.steps = *most;
+  }
+  if (batches >= 0) {
+    length.batches = batches;
+    length.steps = StepsOf(batches, /*closed=*/true);
   }
   return length;
+}
+
+int64_t Trainer::StepsOf(int64_t batches, bool closed) const {
+  const int64_t per_epoch = parts_.train->NumBatches();
+  const int64_t size = parts_.training_runner->batches_per_step();
+  const auto groups = [size](int64_t number, bool all) {
+    return (number + (all ? size - 1 : 0)) / size;
+  };
+  if (parts_.plan.groups_cross_epochs || per_epoch <= 0) {
+    return groups(batches, closed);
+  }
+  return batches / per_epoch * groups(per_epoch, true) +
+         groups(batches % per_epoch, closed);
+}
+
+int64_t Trainer::BatchesOf(int64_t steps) const {
+  const int64_t per_epoch = parts_.train->NumBatches();
+  const int64_t size = parts_.training_runner->batches_per_step();
+  if (parts_.plan.groups_cross_epochs || per_epoch <= 0) return steps * size;
+  const int64_t steps_per_epoch = (per_epoch + size - 1) / size;
+  return steps / steps_per_epoch * per_epoch + steps % steps_per_epoch * size;
 }
 
 int64_t Trainer::epochs() const {
@@ -344,7 +366,9 @@ EpochRun Trainer::TrainingRun() {
 StepControl::Verdict Trainer::AfterBatch(const BatchEnd& end) {
   parts_.schedules.AfterBatch();
   context_.can_save = end.ends_group;
-  if (end.hook_wants_stop && !hook_stop_) {
+  const int64_t epochs_done = position_.epoch + (end.is_last ? 1 : 0);
+  if (end.hook_wants_stop && !hook_stop_ &&
+      epochs_done >= parts_.plan.min_epochs) {
     hook_stop_ = true;
     stop_reason_ =
         end.stop_reason.empty() ? "a hook asked for a stop" : end.stop_reason;
@@ -434,7 +458,7 @@ bool Trainer::CloseEpoch(bool is_whole) {
   const Scores just_measured =
       was_just_validated ? std::move(context_.scores) : Scores();
   context_.is_mid_epoch = false;
-  context_.can_save = true;
+  context_.can_save = parts_.training_runner->can_save();
   context_.train_is_measured = validates || !parts_.val || !counts_batches;
   if (!was_just_validated) context_.monitored.reset();
   Meter epoch_meter = earlier_meter_;
@@ -485,9 +509,11 @@ bool Trainer::Commit() {
   const LoopPlan& plan = parts_.plan;
   context_.ending = is_finished_ || IsAtLimit() ||
                     (plan.max_epochs && position_.epoch >= *plan.max_epochs);
-  is_stopping_ = agreed.stop && !context_.ending;
-  context_.ending |= is_stopping_;
   context_.can_save = parts_.training_runner->can_save();
+  // Within a group of accumulated batches there is no place to go on from: it
+  // stops at the group's end.
+  is_stopping_ = agreed.stop && !context_.ending && context_.can_save;
+  context_.ending |= is_stopping_;
   on_epoch_committed.Fire(context_);
   checkpoint_agreed_ = context_.is_best = false;
   return is_stopping_;

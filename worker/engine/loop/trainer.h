@@ -59,6 +59,7 @@
 #include "worker/engine/loop/monitor.h"
 #include "worker/engine/loop/plan.h"
 #include "worker/engine/loop/prediction_runner.h"
+#include "worker/engine/loop/regrouping.h"
 #include "worker/engine/loop/schedules.h"
 #include "worker/engine/loop/validation_runner.h"
 
@@ -196,12 +197,16 @@ class Trainer : public StepControl {
   MessageHub& messages() { return messages_; }
   uint64_t seed() const { return parts_.seed; }
   EpochRunner& training_runner() { return *parts_.training_runner; }
+  // Makes the model's buffers alike on all ranks, as ddp.buffers says; where
+  // all ranks are, such as the start of a validation.
+  void SyncBuffers() { sync_->SyncBuffers(); }
   ValidationRunner& validation_runner() { return *parts_.validation_runner; }
   PredictionRunner& prediction_runner() { return *parts_.prediction_runner; }
   // False: it measures or predicts instead, and there is no train().
   bool trains() const { return parts_.train != nullptr; }
   const BatchSource& train() const { return *parts_.train; }
   const BatchSource* val() const { return parts_.val.get(); }
+  const BatchSource* predict() const { return parts_.predict.get(); }
   const LoopPlan& plan() const { return parts_.plan; }
   // Epochs of the whole run; below 0: not known.
   int64_t epochs() const;
@@ -249,6 +254,14 @@ class Trainer : public StepControl {
   Outcome RunLoop();
   void Check() const;
   RunLength PlannedLength() const;
+  // Optimizer steps of so many batches, counted from the start of an epoch;
+  // the last group, which may not be full, counts if it is `closed`.
+  int64_t StepsOf(int64_t batches, bool closed) const;
+  // Batches with which so many steps are done, counted alike.
+  int64_t BatchesOf(int64_t steps) const;
+  // Where the run of a checkpoint stands in this run's epochs; nothing: its
+  // epochs had the same batches, or the run's end does not count in epochs.
+  std::optional<Passed> Regrouped(const nlohmann::ordered_json& json) const;
   EpochRun TrainingRun();
   EpochRun ValidationRun(const std::string& phase);
   void PrepareSync(const nlohmann::ordered_json& state);
@@ -257,6 +270,8 @@ class Trainer : public StepControl {
   void CheckProgress() const;
   // What the ranks trained in this pass, each second of its training.
   double TrainingRate() const;
+  // What speaks against values of metrics, once.
+  void TellDoubts();
   // Throws when the last epoch's loss is not finite: such a run did not
   // succeed.
   void CheckLoss() const;
@@ -309,7 +324,10 @@ class Trainer : public StepControl {
   void RestoreHooks(const Snapshot& snapshot);
   // Position, meters, generators and, with `keeps_groups`, how gradients are
   // grouped.
+  Grouping PresentGrouping() const;
   void RestorePosition(const Snapshot& snapshot, bool keeps_groups);
+  // What is left of the plan's epochs, behind the batches done.
+  void CountTotalBatches();
   // What each rank has of its own: a line of JSON, then tensors.
   std::string OwnState() const;
   static void AddOwnState(int rank, const std::string& own, Snapshot& snapshot);
@@ -330,7 +348,9 @@ class Trainer : public StepControl {
   Meter val_meter_;
   TrainerContext context_;
   MessageHub messages_;
-  const int64_t total_batches_;
+  // As global_batch counts, which goes on where the batches of epochs became
+  // others; below 0: not known.
+  int64_t total_batches_;
   bool is_finished_ = false;  // by a stop condition
   Verdict verdict_ = Verdict::kGoOn;
   // Batches done at the last validation.
@@ -339,8 +359,10 @@ class Trainer : public StepControl {
   bool asks_now_ = false;
   bool asks_at_steps_ = false;
   bool is_time_over_ = false;
-  bool told_empty_ = false;  // that there is nothing to validate by
-  bool was_empty_ = false;   // the last validation
+  bool told_empty_ = false;   // that there is nothing to validate by
+  bool told_doubts_ = false;  // of metrics, after the first validation
+  bool told_nan_ = false;     // that the monitored metric is
+  bool was_empty_ = false;    // the last validation
   int64_t told_skipped_steps_ = 0;
   bool is_stopping_ = false;
   std::string resumed_from_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
+#include <map>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -106,6 +108,7 @@ bool Trainer::Validate(const std::string& phase) {
     }
     ReduceMetrics(communicator, parts_.metrics, prefix, context_.scores,
                   context_.tables);
+    TellDoubts();
   } else if (is_main_rank() && !told_empty_) {
     told_empty_ = true;
     events().Notice("warning", "experiment.data." + phase +
@@ -117,6 +120,20 @@ bool Trainer::Validate(const std::string& phase) {
   Judge(/*must_be_there=*/false);
   on_validation_finished.Fire(context_);
   return true;
+}
+
+void Trainer::TellDoubts() {
+  if (std::exchange(told_doubts_, true) || !is_main_rank()) return;
+  std::map<std::string, std::string> names;
+  for (const auto& metric : parts_.metrics) {
+    const std::string doubt = metric->Doubt();
+    if (doubt.empty()) continue;
+    std::string& list = names[doubt];
+    list += (list.empty() ? "" : ", ") + metric->name();
+  }
+  for (const auto& [doubt, list] : names) {
+    events().Notice("warning", "experiment.metrics: " + list + ": " + doubt);
+  }
 }
 
 void Trainer::CheckScores() const {
@@ -142,11 +159,14 @@ bool Trainer::ValidateWithin() {
     // Of the epoch's batches since the last validation.
     context_.scores =
         ReduceMeter(*environment_.communicator, train_meter_, "train/");
+  }
+  asks_now_ = true;
+  // One that is left is done again, with the same scores of the batches.
+  if (!Validate("val")) return false;
+  if (counts_batches) {
     earlier_meter_.Include(train_meter_);
     train_meter_.Reset();
   }
-  asks_now_ = true;
-  if (!Validate("val")) return false;
   context_.was_validated = !was_empty_;
   parts_.schedules.AfterValidation(
       {.scores = context_.scores,
@@ -165,6 +185,14 @@ void Trainer::Judge(bool must_be_there) {
   if (value != nullptr) {
     if (metric.starts_with("train/") && !context_.train_is_measured) return;
     context_.monitored = *value;
+    if (std::isnan(*value) && is_main_rank() &&
+        !std::exchange(told_nan_, true)) {
+      events().Notice("warning", "\"" + metric +
+                                     "\", the monitored metric, is NaN after "
+                                     "epoch " +
+                                     std::to_string(context_.epoch + 1) +
+                                     "; that is never the best");
+    }
     // No checkpoint could hold it within a group of accumulated batches.
     if (parts_.training_runner->can_save()) {
       context_.is_best |= parts_.monitor.Update(*value, context_.epoch);

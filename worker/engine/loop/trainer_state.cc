@@ -358,7 +358,8 @@ bool Trainer::RestoreOptimizers(const Snapshot& snapshot) {
     }
   }
   try {
-    parts_.schedules.LoadState(snapshot.json.at("schedulers"), fresh);
+    parts_.schedules.LoadState(snapshot.json.at("schedulers"), fresh,
+                               Regrouped(snapshot.json));
   } catch (const Error& error) {
     DoesNotFit(error.what());
   }
@@ -394,6 +395,28 @@ void Trainer::RestoreHooks(const Snapshot& snapshot) {
   }
 }
 
+Grouping Trainer::PresentGrouping() const {
+  return {environment_.communicator->world_size(), parts_.train->BatchSize(),
+          parts_.train->NumSamples()};
+}
+
+std::optional<Passed> Trainer::Regrouped(
+    const nlohmann::ordered_json& json) const {
+  const Grouping now = PresentGrouping();
+  const Grouping before = SavedGrouping(json);
+  const int64_t per_epoch = parts_.train->NumBatches();
+  if (before == now || parts_.plan.max_batches || parts_.plan.max_steps ||
+      per_epoch < 0) {
+    return {};
+  }
+  Passed passed;
+  passed.batches =
+      json.at("epoch").get<int64_t>() * per_epoch +
+      ConvertBatch(json.at("batch"), before, now, per_epoch).value_or(0);
+  passed.steps = StepsOf(*passed.batches, /*closed=*/false);
+  return passed;
+}
+
 void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   const nlohmann::ordered_json& json = snapshot.json;
   position_ = {json.at("epoch").get<int64_t>(), json.at("batch").get<int64_t>(),
@@ -406,12 +429,16 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   seconds_before_ = json.value("epoch_seconds", 0.0);
   data_wait_ = json.value("data_wait_seconds", 0.0);
   const int rank = environment_.communicator->rank();
-  const Grouping now{environment_.communicator->world_size(),
-                     parts_.train->BatchSize(), parts_.train->NumSamples()};
-  const Grouping before{json.at("world_size").get<int64_t>(),
-                        json.at("batch_size").get<int64_t>(),
-                        json.at("train_samples").get<int64_t>()};
+  const Grouping now = PresentGrouping();
+  const Grouping before = SavedGrouping(json);
   const auto& ranks = json.at("ranks");
+  const auto seed = json.value("seed", parts_.seed);
+  if (seed != parts_.seed && is_main_rank()) {
+    events().Notice("warning",
+                    "the checkpoint is of seed " + std::to_string(seed) +
+                        ", this run of seed " + std::to_string(parts_.seed) +
+                        "; samples come in another order from here");
+  }
   if (before == now) {
     train_meter_.LoadState(ranks.at(rank).at("meter"));
     earlier_meter_.LoadState(
@@ -428,6 +455,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
     // Where an optimizer starts anew, others of the parameters have gradients.
     PrepareSync(keeps_groups ? json.value("gradients", Json()) : Json());
     sync_->LoadOwnTensors(Below(snapshot.state, OfRank(rank) + "sync."));
+    CountTotalBatches();
     return;
   }
   const auto text = [](const Grouping& grouping) {
@@ -466,11 +494,20 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
             "; random numbers of the ranks are new ones");
   }
   position_.batch = batch.value_or(0);
+  CountTotalBatches();
   SeedGenerators(
       environment_.device,
       HashSeed32({parts_.seed, kTrainingStream, static_cast<uint64_t>(rank),
                   static_cast<uint64_t>(position_.step)}));
   PrepareSync(nullptr);
+}
+
+void Trainer::CountTotalBatches() {
+  const int64_t per_epoch = parts_.train->NumBatches();
+  if (parts_.plan.max_batches || per_epoch < 0 || total_batches_ < 0) return;
+  total_batches_ = position_.global_batch +
+                   parts_.plan.TotalBatches(per_epoch) -
+                   (position_.epoch * per_epoch + position_.batch);
 }
 
 void Trainer::TellNothingLeft() {

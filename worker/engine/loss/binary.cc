@@ -45,6 +45,7 @@ at::Tensor ClassVector::For(const at::Tensor& like) const {
 
 at::Tensor BceWithLogitsLoss::Elements(const at::Tensor& output,
                                        const at::Tensor& target) const {
+  CheckShares(target);
   return at::binary_cross_entropy_with_logits(
       output, target, class_weights_.For(output), pos_weight_.For(output),
       at::Reduction::None);
@@ -52,6 +53,7 @@ at::Tensor BceWithLogitsLoss::Elements(const at::Tensor& output,
 
 at::Tensor BceLoss::Elements(const at::Tensor& output,
                              const at::Tensor& target) const {
+  CheckShares(target);
   at::Tensor elements =
       at::binary_cross_entropy(output, target, {}, at::Reduction::None);
   if (const at::Tensor weight = pos_weight_.For(output); weight.defined()) {
@@ -68,6 +70,7 @@ at::Tensor BceLoss::Elements(const at::Tensor& output,
 
 at::Tensor FocalLoss::Elements(const at::Tensor& output,
                                const at::Tensor& target) const {
+  CheckShares(target);
   const at::Tensor entropy = at::binary_cross_entropy_with_logits(
       output, target, {}, {}, at::Reduction::None);
   // 1 - p_t, exact also where p_t is nearly 1.
@@ -86,6 +89,7 @@ at::Tensor FocalLoss::Elements(const at::Tensor& output,
 
 at::Tensor AsymmetricLoss::Elements(const at::Tensor& output,
                                     const at::Tensor& target) const {
+  CheckShares(target);
   const at::Tensor positive = at::sigmoid(output);
   const at::Tensor shifted = (1 - positive + margin_).clamp_max(1);
   const at::Tensor rest = 1 - target;

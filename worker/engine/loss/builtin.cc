@@ -25,10 +25,7 @@ std::shared_ptr<Loss> MakeSchedule(const Params& params) {
                                   "\" is no epoch; 0, 1, ... are "
                                   "accepted");
     }
-    if (!schedule.emplace(*epoch, std::move(losses)).second) {
-      params.Fail("schedule",
-                  "epoch " + std::to_string(*epoch) + " stands there twice");
-    }
+    schedule.emplace(*epoch, std::move(losses));
   }
   return std::make_shared<LossSchedule>(params.String("name"),
                                         std::move(schedule));

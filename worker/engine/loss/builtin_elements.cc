@@ -51,8 +51,10 @@ Parameter AboveZero(const std::string& name, double value,
 }
 
 Parameter ClassWeights() {
-  return ClassNumbers("class_weights", false,
-                      "one weight per class; all 1 when empty");
+  Parameter weights = ClassNumbers("class_weights", false,
+                                   "one weight per class; all 1 when empty");
+  weights.aliases = {"class_weight"};
+  return weights;
 }
 
 Parameter IgnoreIndex() {

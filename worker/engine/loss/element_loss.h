@@ -43,8 +43,13 @@ class ElementLoss : public Loss {
   }
   // output - target, at least of one dimension, 0 where nothing counts.
   at::Tensor Difference(const Batch& batch) const;
+  // Throws Error(kTraining) naming the field when a target that counts is no
+  // share of yes and no, in [0, 1]. NaN is what steps are left out for. On a
+  // GPU the first batch alone, as it waits for the device.
+  void CheckShares(const at::Tensor& target) const;
 
  private:
+  mutable bool has_looked_ = false;
   const Common common_;
 };
 

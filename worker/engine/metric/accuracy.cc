@@ -16,13 +16,15 @@ void TopKAccuracy::UpdateLabels(const Batch& batch) {
                          .task = LabelOptions::Task::kLabels,
                          .ignore_index = options_.ignore_index,
                          .weighing = options_.weighing});
+  if (options_.from_logits) watch_.Look(read.scores);
   const at::Tensor hits =
       GivenLabels(read.scores, kThreshold, options_.from_logits)
           .eq(read.target);
+  const at::Tensor nan = NanIfAnyIs(read.scores, read.weights);
   if (read.weights.defined()) {
-    Add((hits * read.weights).sum(), read.weights.sum());
+    Add((hits * read.weights).sum() + nan, read.weights.sum());
   } else {
-    Add(hits.sum(at::kDouble), hits.numel());
+    Add(hits.sum(at::kDouble) + nan, hits.numel());
   }
 }
 
@@ -52,11 +54,12 @@ void TopKAccuracy::Update(const Batch& batch) {
         scores.topk(options_.k, /*dim=*/1, /*largest=*/true, /*sorted=*/false));
     hits = best.eq(target.unsqueeze(1)).any(1);
   }
+  const at::Tensor nan = NanIfAnyIs(scores, read.weights);
   if (!read.weights.defined()) {
-    Add(hits.sum(at::kDouble), target.numel());
+    Add(hits.sum(at::kDouble) + nan, target.numel());
     return;
   }
-  Add((hits * read.weights).sum(at::kDouble),
+  Add((hits * read.weights).sum(at::kDouble) + nan,
       read.weights.expand(target.sizes()).sum(at::kDouble));
 }
 

@@ -12,6 +12,7 @@
 
 #include "worker/engine/loss/fields.h"
 #include "worker/engine/loss/weighing.h"
+#include "worker/engine/metric/labels.h"
 #include "worker/engine/metric/mean_metric.h"
 
 namespace epochd::engine {
@@ -36,11 +37,13 @@ class TopKAccuracy : public MeanMetric {
   // Throws Error(kBadSpec) when there are fewer than k classes.
   void Update(const Batch& batch) override;
   bool higher_is_better() const override { return true; }
+  std::string Doubt() const override { return watch_.Doubt(); }
 
  private:
   void UpdateLabels(const Batch& batch);
 
   const Options options_;
+  LogitWatch watch_;
 };
 
 }  // namespace epochd::engine

@@ -38,6 +38,7 @@ void ChallengeScore::Update(const Batch& batch) {
     given = at::one_hot(read.scores.argmax(1), classes).to(at::kDouble);
   } else {
     truth = read.target;
+    if (options_.labels.from_logits) watch_.Look(read.scores);
     given = GivenLabels(read.scores, options_.threshold,
                         options_.labels.from_logits)
                 .to(at::kDouble);
@@ -58,7 +59,8 @@ void ChallengeScore::Update(const Batch& batch) {
   };
   const at::Tensor sums =
       at::stack({earned(given), earned(truth), earned(normal),
-                 at::full({}, truth.size(0), truth.options())});
+                 at::full({}, truth.size(0), truth.options())}) +
+      NanIfAnyIs(read.scores, read.weights);
   sums_ = sums_.defined() ? sums_ + sums : sums;
 }
 

@@ -35,6 +35,7 @@ class ChallengeScore : public Metric {
 
   const std::string& name() const override { return options_.name; }
   void Reset() override { sums_.reset(); }
+  std::string Doubt() const override { return watch_.Doubt(); }
   // Throws Error(kBadSpec) for another number of classes than the matrix has.
   void Update(const Batch& batch) override;
   at::Tensor Sums() const override;
@@ -47,6 +48,7 @@ class ChallengeScore : public Metric {
   at::Tensor weights_;
   // Earned, at best, and by the normal class; recordings.
   at::Tensor sums_;
+  LogitWatch watch_;
 };
 
 }  // namespace epochd::engine

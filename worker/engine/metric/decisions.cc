@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <cmath>
 #include <limits>
 #include <stdexcept>
 
@@ -11,7 +12,8 @@ namespace epochd::engine {
 namespace {
 
 double RatioOrZero(double part, double whole) {
-  return whole > 0 ? part / whole : 0;
+  // Counts are NaN where scores are.
+  return whole > 0 || std::isnan(whole) ? part / whole : 0;
 }
 
 }  // namespace
@@ -25,8 +27,12 @@ Average AverageOf(const std::string& name) {
 
 void DecisionMetric::Update(const Batch& batch) {
   const at::NoGradGuard no_grad;
-  tally_.Add(ReadLabels(batch, options_.labels), options_.threshold,
-             options_.labels.from_logits);
+  const LabelledScores read = ReadLabels(batch, options_.labels);
+  // The order of classes is the same.
+  if (options_.labels.from_logits && !read.has_classes) {
+    watch_.Look(read.scores);
+  }
+  tally_.Add(read, options_.threshold, options_.labels.from_logits);
 }
 
 double ClassScore::Ratio(const ClassCounts& counts) const {

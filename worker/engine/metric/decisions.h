@@ -49,6 +49,7 @@ class DecisionMetric : public Metric {
   void Update(const Batch& batch) final;
   at::Tensor Sums() const final { return tally_.Sums(); }
   bool higher_is_better() const final { return true; }
+  std::string Doubt() const final { return watch_.Doubt(); }
 
  protected:
   explicit DecisionMetric(DecisionOptions options)
@@ -58,6 +59,7 @@ class DecisionMetric : public Metric {
  private:
   const DecisionOptions options_;
   Tally tally_;
+  LogitWatch watch_;
 };
 
 class ClassScore : public DecisionMetric {

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <limits>
 #include <sstream>
 #include <stdexcept>
 #include <vector>
@@ -155,9 +156,32 @@ LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options) {
   return read;
 }
 
+at::Tensor NanIfAnyIs(const at::Tensor& scores, const at::Tensor& weights) {
+  at::Tensor is_nan = scores.isnan();
+  if (weights.defined()) {
+    if (weights.dim() < scores.dim()) is_nan = is_nan.any(1);
+    is_nan = is_nan.logical_and(weights.ne(0));
+  }
+  return at::zeros({}, scores.options().dtype(at::kDouble))
+      .masked_fill(is_nan.any(), std::numeric_limits<double>::quiet_NaN());
+}
+
 at::Tensor GivenLabels(const at::Tensor& scores, double threshold,
                        bool from_logits) {
   return (from_logits ? at::sigmoid(scores) : scores).ge(threshold);
+}
+
+void LogitWatch::Look(const at::Tensor& scores) {
+  if (!all_are_shares_ || scores.numel() == 0) return;
+  has_seen_ = true;
+  const auto [least, most] = scores.aminmax();
+  all_are_shares_ = least.item<double>() >= 0 && most.item<double>() <= 1;
+}
+
+std::string LogitWatch::Doubt() const {
+  if (!has_seen_ || !all_are_shares_) return {};
+  return "all scores lie in [0, 1], as probabilities do, and are taken for "
+         "logits; from_logits: false takes them as they are";
 }
 
 std::vector<std::string> ClassNames(const std::vector<std::string>& given,

@@ -55,10 +55,28 @@ struct LabelledScores {
 // targets of labels that are not from 0 to 1, ignore_index or NaN.
 LabelledScores ReadLabels(const Batch& batch, const LabelOptions& options);
 
+// A double that is NaN where a score that counts is, and else 0: added to what
+// is counted, so that nobody takes what a model that diverged says for a score.
+// `weights` broadcast against the scores, or against them without the second
+// dimension; undefined: all count. Waits for no device.
+at::Tensor NanIfAnyIs(const at::Tensor& scores, const at::Tensor& weights);
+
 // [N, L] of true where a label is given to a sample: its probability is at
-// least the threshold. NaN is no.
+// least the threshold.
 at::Tensor GivenLabels(const at::Tensor& scores, double threshold,
                        bool from_logits);
+
+// Sees whether scores that are taken for logits look like probabilities.
+class LogitWatch {
+ public:
+  void Look(const at::Tensor& scores);
+  // Metric::Doubt(), of all that it saw.
+  std::string Doubt() const;
+
+ private:
+  bool has_seen_ = false;
+  bool all_are_shares_ = true;
+};
 
 // What ClassScores() gives, with one class for each sample: the most probable
 // of class probabilities.

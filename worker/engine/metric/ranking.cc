@@ -126,7 +126,10 @@ void RankingMetric::Update(const Batch& batch) {
   const auto type = read.scores.options();
   at::Tensor truth;
   if (read.has_classes) {
-    if (options_.labels.from_logits) read.scores = at::softmax(read.scores, 1);
+    if (options_.labels.from_logits) {
+      watch_.Look(read.scores);
+      read.scores = at::softmax(read.scores, 1);
+    }
     truth = read.target.unsqueeze(1).to(type);
   } else {
     // A sigmoid keeps the order, so logits stay as they are.

@@ -51,6 +51,7 @@ class RankingMetric : public Metric {
 
   const std::string& name() const override { return options_.name; }
   void Reset() override { parts_.clear(); }
+  std::string Doubt() const override { return watch_.Doubt(); }
   void Update(const Batch& batch) override;
   at::Tensor Sums() const override;
   at::Tensor Rows() const override;
@@ -61,6 +62,7 @@ class RankingMetric : public Metric {
  private:
   const Options options_;
   std::vector<at::Tensor> parts_;
+  LogitWatch watch_;
 };
 
 }  // namespace epochd::engine

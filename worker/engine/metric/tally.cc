@@ -43,9 +43,10 @@ at::Tensor CountsOfLabels(const LabelledScores& read, double threshold,
 
 void Tally::Add(const LabelledScores& read, double threshold,
                 bool from_logits) {
-  const at::Tensor counts = read.has_classes
-                                ? MatrixOfClasses(read)
-                                : CountsOfLabels(read, threshold, from_logits);
+  const at::Tensor counts =
+      (read.has_classes ? MatrixOfClasses(read)
+                        : CountsOfLabels(read, threshold, from_logits)) +
+      NanIfAnyIs(read.scores, read.weights);
   if (!counts_.defined()) {
     counts_ = counts;
     has_classes_ = read.has_classes;

@@ -32,6 +32,7 @@ class Tally {
  public:
   void Reset() { counts_.reset(); }
   // The class with the highest score is predicted; labels by the threshold.
+  // Where a score is NaN, so are all counts.
   // Throws Error(kTraining) where batches have different numbers of classes.
   void Add(const LabelledScores& read, double threshold, bool from_logits);
   // [kind, counts...]; empty: nothing was seen.

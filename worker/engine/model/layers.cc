@@ -3,6 +3,17 @@
 
 namespace epochd::engine {
 
+void RequireSides(const at::Tensor& x, int64_t multiple, const char* model) {
+  if (x.dim() == 4 && x.size(2) > 0 && x.size(3) > 0 &&
+      x.size(2) % multiple == 0 && x.size(3) % multiple == 0) {
+    return;
+  }
+  throw Error(ErrorKind::kTraining,
+              std::string(model) + ": images of " + c10::str(x.sizes()) +
+                  "; [B, C, H, W] with sides that are multiples of " +
+                  std::to_string(multiple) + " is accepted");
+}
+
 at::Tensor Sequence::Forward(const at::Tensor& x) {
   at::Tensor value = x;
   for (const Function& function : functions_) value = function(value);

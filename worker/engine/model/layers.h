@@ -27,6 +27,10 @@ class Layer : public torch::nn::Module {
   virtual at::Tensor Forward(const at::Tensor& x) = 0;
 };
 
+// Throws Error(kTraining) naming `model` unless `x` is [B, C, H, W] with sides
+// that are multiples of `multiple`.
+void RequireSides(const at::Tensor& x, int64_t multiple, const char* model);
+
 // Layers in order. What is added without a name is named by its place; what
 // has no parameters takes a place too.
 class Sequence : public Layer {

@@ -57,6 +57,7 @@ class UNetModule : public Layer {
   }
 
   at::Tensor Forward(const at::Tensor& input) override {
+    RequireSides(input, 1 << kLevels, "UNet");
     std::vector<at::Tensor> skipped;
     at::Tensor x = input;
     for (const auto& encoder : encoders_) {

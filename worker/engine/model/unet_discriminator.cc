@@ -73,6 +73,8 @@ class UNetDiscriminatorModule : public Layer {
   }
 
   at::Tensor Forward(const at::Tensor& input) override {
+    // What goes round by the way down is added on the way up.
+    if (skips_) RequireSides(input, 8, "UNetDiscriminator");
     at::Tensor first = conv0_->forward(input);
     // At full size, half, a quarter.
     std::array<at::Tensor, 3> skipped;

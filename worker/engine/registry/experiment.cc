@@ -94,6 +94,7 @@ class Builder {
   Json trainer_values_;
   DdpOptions ddp_;
   DataLimits limits_;
+  bool counts_batches_ = false;
   std::shared_ptr<Model> model_;
   // Of the first part of the data that was made; null: there is none.
   std::function<Batch()> first_sample_;
@@ -177,6 +178,9 @@ std::unique_ptr<BatchSource> Builder::MakeSource(const std::string& section,
   }
   if (params.Bool("endless") ||
       (loader.sampler && loader.sampler->is_endless())) {
+    // What counts batches goes round anyway, and its epochs are the passes: so
+    // there are ends of epochs to save, to measure and to plot at.
+    if (part == "train" && counts_batches_ && !limit.is_set()) return source;
     // A share is one of the data, which comes again and again.
     return RepeatForever(
         std::move(source),
@@ -428,8 +432,8 @@ Experiment Builder::Build() {
   parts.sync = ddp_.sync;
   parts.sync.power_sgd.seed = HashSeed({experiment.seed, kCompressionStream});
   parts.load_strict = experiment.load_strict;
-  parts.plan = ReadLoopPlan(trainer_params,
-                            trainer.component->name == "IterationTrainer");
+  counts_batches_ = trainer.component->name == "IterationTrainer";
+  parts.plan = ReadLoopPlan(trainer_params, counts_batches_);
   parts.loss_mean = trainer_values_.at("loss_mean") == "batches"
                         ? Meter::Weighting::kBatches
                         : Meter::Weighting::kSamples;

@@ -72,7 +72,8 @@ std::vector<catalogue::Parameter> LoaderParameters() {
        .type = "bool",
        .default_value = false,
        .help = "one epoch without end: the data again and again, each time in "
-               "another order when shuffling"},
+               "another order when shuffling; an IterationTrainer goes round "
+               "anyway, and its epochs are the passes"},
       {.name = "transforms",
        .type = "list<component<transform>>",
        .default_value = catalogue::Json::array(),
@@ -123,6 +124,7 @@ catalogue::Component PadBatchesSection() {
        .type = "int",
        .default_value = 1,
        .min = 1,
+       .max = 1 << 24,
        .help = "lengths are rounded up to a multiple"}};
   return section;
 }

@@ -21,6 +21,9 @@ Parameter PrecisionParameter() {
           .help = "of the forward pass; the trainer's by default"};
 }
 
+const catalogue::Rule kOnePrecision{.check = catalogue::Rule::Check::kAtMostOne,
+                                    .of = {"precision", "mixed_precision"}};
+
 Parameter MixedPrecisionParameter() {
   return {.name = "mixed_precision",
           .type = "bool",
@@ -221,6 +224,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
   }
   // Those of the validation that follows too: its runner is seldom named.
   training.gives = {"train/loss", "val/loss", "test/loss"};
+  training.rules.push_back(kOnePrecision);
   training.losses = {{.at = "loss"}, {.at = "trainer.training_criterion"}};
   training.needs = {
       {.any_of = {"data.train"}, .tasks = {"train"}},
@@ -269,6 +273,7 @@ std::vector<Entry<EpochRunner>> BuiltinRunners() {
   for (Parameter& parameter : UpdateParameters()) {
     gan.parameters.push_back(std::move(parameter));
   }
+  gan.rules.push_back(kOnePrecision);
   gan.gives = {"train/d_loss", "train/g_loss", "val/loss", "test/loss"};
   gan.losses = {{.at = ".d_loss",
                  .fields = {"score_real", "score_fake"},
@@ -302,6 +307,7 @@ std::vector<Entry<ValidationRunner>> BuiltinValidationRunners() {
   validation.parameters = {PrecisionParameter(), PostprocessorParameter(),
                            MixedPrecisionParameter(), RunnerHooksParameter(),
                            DeviceParameter()};
+  validation.rules = {kOnePrecision};
   validation.gives = {"val/loss", "test/loss"};
   Component benchmark = validation;
   benchmark.name = "BenchmarkRunner";
@@ -335,6 +341,7 @@ std::vector<Entry<PredictionRunner>> BuiltinPredictionRunners() {
       MixedPrecisionParameter(),
       RunnerHooksParameter(),
       DeviceParameter()};
+  prediction.rules = {kOnePrecision};
   return {{std::move(prediction), &MakePredictionRunner}};
 }
 
@@ -346,10 +353,10 @@ std::vector<catalogue::Component> TrainerComponents() {
   by_epoch.parameters = {
       {.name = "epochs",
        .type = "int",
-       .default_value = 1,
        .min = 0,
        .aliases = {"max_epochs"},
-       .help = "epoch at which the training ends, counted from its start"},
+       .help = "epoch at which the training ends, counted from its start; 1 "
+               "where neither max_steps nor max_time is given"},
       {.name = "val_interval",
        .type = "float",
        .default_value = 1,
@@ -366,7 +373,10 @@ std::vector<catalogue::Component> TrainerComponents() {
                        .aliases = {"IterBasedTrainLoop"},
                        .help =
                            "trains for a number of batches, over the data "
-                           "again and again"};
+                           "again and again",
+                       .needs = {{.any_of = {".max_iterations", ".max_steps",
+                                             ".max_time", ".fast_dev_run"},
+                                  .tasks = {"train"}}}};
   by_batches.parameters = {
       {.name = "max_iterations",
        .type = "int",

@@ -121,7 +121,11 @@ LoopPlan ReadLoopPlan(const Params& trainer, bool by_batches) {
     validation.unit = ValidationPlan::Unit::kBatches;
     validation.interval = trainer.Int("val_interval");
   } else {
-    plan.max_epochs = trainer.Int("epochs");
+    plan.max_epochs = trainer.OptionalInt("epochs");
+    if (!plan.max_epochs && !trainer.Has("max_steps") &&
+        !trainer.Has("max_time")) {
+      plan.max_epochs = 1;
+    }
     plan.groups_cross_epochs = trainer.Bool("accumulate_across_epochs");
     const double interval = trainer.Float("val_interval");
     if (interval < 1.0) {
@@ -143,6 +147,13 @@ LoopPlan ReadLoopPlan(const Params& trainer, bool by_batches) {
   plan.sanity_batches = trainer.Int("sanity_batches");
   validation.begin = trainer.Int("val_begin");
   validation.dynamic_intervals = ReadDynamicIntervals(trainer);
+  if (validation.fraction && !validation.dynamic_intervals.empty()) {
+    trainer.Fail("dynamic_intervals",
+                 "beside a val_interval of " +
+                     trainer.Raw("val_interval").dump() +
+                     ", a part of an epoch; with a whole number they are "
+                     "accepted");
+  }
   validation.at_end = trainer.Has("val_at_end") ? trainer.Bool("val_at_end")
                                                 : !validation.fraction;
   if (const int64_t trial = ReadDataLimits(trainer).fast_dev_run; trial > 0) {

@@ -29,10 +29,10 @@ void LinearScheduler::Stretch(int64_t times) {
   if (ramp_.total.has_value()) *ramp_.total *= times;
 }
 
-void LinearScheduler::SetLength(std::optional<int64_t> length) {
-  if (!ramp_.total.has_value()) {
-    ramp_.total = RequireLength(length, "total_iters") - 1;
-  }
+bool LinearScheduler::SetLength(std::optional<int64_t> length) {
+  if (ramp_.total.has_value()) return false;
+  ramp_.total = RequireLength(length, "total_iters") - 1;
+  return true;
 }
 
 double CosineAnnealingScheduler::Next(double value, int64_t t,
@@ -54,8 +54,10 @@ void CosineAnnealingScheduler::Stretch(int64_t times) {
   if (t_max_.has_value()) *t_max_ *= times;
 }
 
-void CosineAnnealingScheduler::SetLength(std::optional<int64_t> length) {
-  if (!t_max_.has_value()) t_max_ = RequireLength(length, "t_max");
+bool CosineAnnealingScheduler::SetLength(std::optional<int64_t> length) {
+  if (t_max_.has_value()) return false;
+  t_max_ = RequireLength(length, "t_max");
+  return true;
 }
 
 double PolyScheduler::Next(double value, int64_t t, double /*initial*/) const {
@@ -76,8 +78,10 @@ void PolyScheduler::Stretch(int64_t times) {
   if (total_.has_value()) *total_ *= times;
 }
 
-void PolyScheduler::SetLength(std::optional<int64_t> length) {
-  if (!total_.has_value()) total_ = RequireLength(length, "total_iters") - 1;
+bool PolyScheduler::SetLength(std::optional<int64_t> length) {
+  if (total_.has_value()) return false;
+  total_ = RequireLength(length, "total_iters") - 1;
+  return true;
 }
 
 }  // namespace epochd::engine

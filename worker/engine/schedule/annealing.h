@@ -32,7 +32,7 @@ class LinearScheduler : public WindowedScheduler {
   double First(double value, double initial) const override;
   double Next(double value, int64_t t, double initial) const override;
   void Stretch(int64_t times) override;
-  void SetLength(std::optional<int64_t> length) override;
+  bool SetLength(std::optional<int64_t> length) override;
 
   Ramp ramp_;
 };
@@ -59,7 +59,7 @@ class CosineAnnealingScheduler : public WindowedScheduler {
  private:
   double Next(double value, int64_t t, double initial) const override;
   void Stretch(int64_t times) override;
-  void SetLength(std::optional<int64_t> length) override;
+  bool SetLength(std::optional<int64_t> length) override;
 
   std::optional<int64_t> t_max_;
   const Least least_;
@@ -83,7 +83,7 @@ class PolyScheduler : public WindowedScheduler {
  private:
   double Next(double value, int64_t t, double initial) const override;
   void Stretch(int64_t times) override;
-  void SetLength(std::optional<int64_t> length) override;
+  bool SetLength(std::optional<int64_t> length) override;
 
   const Curve curve_;
   std::optional<int64_t> total_;

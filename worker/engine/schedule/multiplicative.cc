@@ -41,8 +41,10 @@ void ConstantScheduler::Stretch(int64_t times) {
   if (total_.has_value()) *total_ *= times;
 }
 
-void ConstantScheduler::SetLength(std::optional<int64_t> length) {
-  if (!total_.has_value()) total_ = RequireLength(length, "total_iters") - 1;
+bool ConstantScheduler::SetLength(std::optional<int64_t> length) {
+  if (total_.has_value()) return false;
+  total_ = RequireLength(length, "total_iters") - 1;
+  return true;
 }
 
 }  // namespace epochd::engine

@@ -72,7 +72,7 @@ class ConstantScheduler : public WindowedScheduler {
   double First(double value, double initial) const override;
   double Next(double value, int64_t t, double initial) const override;
   void Stretch(int64_t times) override;
-  void SetLength(std::optional<int64_t> length) override;
+  bool SetLength(std::optional<int64_t> length) override;
 
   const double factor_;
   std::optional<int64_t> total_;

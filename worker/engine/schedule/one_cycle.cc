@@ -75,15 +75,18 @@ void OneCycleScheduler::Stretch(int64_t times) {
   if (cycle_.total.has_value()) *cycle_.total *= times;
 }
 
-void OneCycleScheduler::SetLength(std::optional<int64_t> length) {
+bool OneCycleScheduler::SetLength(std::optional<int64_t> length) {
   if (!cycle_.total.has_value()) {
     cycle_.total = RequireLength(length, "total_steps");
-  } else if (length.has_value() && *length > *cycle_.total) {
+    return true;
+  }
+  if (length.has_value() && *length > *cycle_.total) {
     throw Error(ErrorKind::kBadSpec,
                 "total_steps: " + std::to_string(*cycle_.total) +
                     ", and the run has " + std::to_string(*length) +
                     "; at least that many, or an end, is accepted");
   }
+  return false;
 }
 
 }  // namespace epochd::engine

@@ -54,7 +54,7 @@ class OneCycleScheduler : public WindowedScheduler {
   double Next(double value, int64_t, double) const override { return value; }
   void Apply(Optimizer& optimizer, int64_t t) override;
   void Stretch(int64_t times) override;
-  void SetLength(std::optional<int64_t> length) override;
+  bool SetLength(std::optional<int64_t> length) override;
   std::vector<Phase> PhasesFor(double max_lr) const;
   double Between(double start, double end, double share) const;
 

@@ -47,6 +47,7 @@ void SequenceScheduler::Fit(const RunLength& length) {
     }
     options_.unit = ScheduleUnit::kBatch;
     options_.convert_to_batches = false;
+    is_stretched_ = true;
   }
   for (size_t i = 0; i < schedulers_.size(); ++i) {
     if (milestones_.empty()) {
@@ -63,6 +64,12 @@ void SequenceScheduler::Fit(const RunLength& length) {
                       "].by: not the unit of the whole; the same is accepted");
     }
   }
+}
+
+bool SequenceScheduler::follows_run() const {
+  return is_stretched_ ||
+         std::any_of(schedulers_.begin(), schedulers_.end(),
+                     [](const auto& each) { return each->follows_run(); });
 }
 
 size_t SequenceScheduler::At(int64_t step) const {

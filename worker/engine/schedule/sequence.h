@@ -25,6 +25,7 @@ class SequenceScheduler : public Scheduler {
                     const ScheduleOptions& options);
 
   ScheduleUnit unit() const override { return options_.unit; }
+  bool follows_run() const override;
   void Fit(const RunLength& length) override;
   void Start(Optimizer& optimizer) override;
   void Step(Optimizer& optimizer, std::optional<double> monitored) override;
@@ -43,6 +44,7 @@ class SequenceScheduler : public Scheduler {
   const std::vector<std::shared_ptr<Scheduler>> schedulers_;
   std::vector<int64_t> milestones_;
   ScheduleOptions options_;
+  bool is_stretched_ = false;
   int64_t steps_ = 0;
 };
 

@@ -58,15 +58,18 @@ void WindowedScheduler::Fit(const RunLength& length) {
     if (options_.end.has_value()) *options_.end *= times;
     options_.unit = ScheduleUnit::kBatch;
     options_.convert_to_batches = false;
+    follows_run_ = true;
     Stretch(times);
   }
   const std::optional<int64_t> end =
       options_.end.has_value() ? options_.end : LengthIn(options_.unit, length);
+  bool goes_by_length = false;
   if (!end.has_value()) {
     SetLength(std::nullopt);
   } else if (*end > options_.begin) {
-    SetLength(*end - options_.begin);
+    goes_by_length = SetLength(*end - options_.begin);
   }
+  follows_run_ |= goes_by_length && !options_.end.has_value();
 }
 
 void WindowedScheduler::Start(Optimizer& optimizer) {

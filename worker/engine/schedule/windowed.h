@@ -44,6 +44,7 @@ struct ScheduleOptions {
 class WindowedScheduler : public Scheduler {
  public:
   ScheduleUnit unit() const final { return options_.unit; }
+  bool follows_run() const final { return follows_run_; }
   void Fit(const RunLength& length) final;
   void Start(Optimizer& optimizer) final;
   void Step(Optimizer& optimizer, std::optional<double> monitored) final;
@@ -60,9 +61,10 @@ class WindowedScheduler : public Scheduler {
   virtual double Next(double value, int64_t t, double initial) const = 0;
   // Called by Fit(): lengths in the units of the job file are to be multiplied.
   virtual void Stretch(int64_t /*times*/) {}
-  // Called by Fit(): how many units the window has; nothing: not known. Throws
-  // Error(kBadSpec) when that is needed.
-  virtual void SetLength(std::optional<int64_t> /*length*/) {}
+  // Called by Fit(): how many units the window has; nothing: not known. Tells
+  // whether that is what it goes by. Throws Error(kBadSpec) when that is
+  // needed.
+  virtual bool SetLength(std::optional<int64_t> /*length*/) { return false; }
   // Instead of First() and Next() where they are not enough; t from 0.
   virtual void Apply(Optimizer& optimizer, int64_t t);
 
@@ -72,6 +74,7 @@ class WindowedScheduler : public Scheduler {
   void ApplyIfWithin(Optimizer& optimizer);
 
   ScheduleOptions options_;
+  bool follows_run_ = false;
   int64_t steps_ = 0;
 };
 

@@ -389,6 +389,13 @@ TEST(BatchAugmentTest, NamesWhatCannotBeMixed) {
   // Classes at each of three places are no labels.
   odd.Set("target", at::tensor({0, 1, 2}, at::kLong).expand({4, 3}));
   EXPECT_NE(mix(odd, 4).find("[4, 3]"), std::string::npos);
+  // One that a loss ignores has no share.
+  odd.Set("target", at::tensor({0, 1, -100, 3}, at::kLong));
+  EXPECT_NE(mix(odd, 4).find("class -100; 0 to 3"), std::string::npos);
+  odd.Set("target", at::tensor({0, 1, 4, 3}, at::kLong));
+  EXPECT_NE(mix(odd, 4).find("class 4; 0 to 3"), std::string::npos);
+  odd.Set("target", at::tensor({1.0, 2.0, 3.0, 4.0}));
+  EXPECT_EQ(mix(odd, 0), "");
   Batch flat = Numbered({4, 5});
   Random random({1});
   EXPECT_NE(ErrorOf([&] { CutMix({.num_classes = 4}, 1).Apply(flat, random); }),

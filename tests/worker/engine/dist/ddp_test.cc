@@ -424,7 +424,9 @@ TEST(DdpTest, Case121TheFirstRankThatFailedIsNamedByTheOthers) {
               std::string::npos)
         << text;
   }
-  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(25));
+  // Long before the peers' patience of RunRanks is over.
+  EXPECT_LT(std::chrono::steady_clock::now() - began,
+            std::chrono::seconds(100));
 }
 
 // Averages these gradients by the options and returns what rank 0 got.

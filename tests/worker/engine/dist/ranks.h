@@ -52,7 +52,7 @@ inline std::vector<int> RunRanks(
                      .rendezvous =
                          "127.0.0.1:" + std::to_string(ntohs(address.sin_port)),
                      .listen_fd = rank == 0 ? listen_fd : -1,
-                     .timeout = std::chrono::seconds(30)});
+                     .timeout = std::chrono::seconds(120)});
       } catch (const Error& error) {
         std::fprintf(stderr, "rank %d: %s\n", rank, error.what());
         code = 70 + static_cast<int>(error.kind());

@@ -56,6 +56,27 @@ TEST(LoopTest, Case46HearsNoStopConditionBeforeMinEpochs) {
   EXPECT_EQ(run.trainer->position().step, 10);
 }
 
+TEST(LoopTest, Case28AnEpochThatMaxStepsCutsShortStepsNoSchedule) {
+  Json json = DigitsExperiment(3);
+  json["trainer"]["max_steps"] = 12 + 6;
+  TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.trainer().position().step, 18);
+  // One of the two epochs came to its end.
+  EXPECT_DOUBLE_EQ(
+      run.trainer().training_runner().Optimizers().front().second->lr(),
+      0.003 * 0.7);
+}
+
+TEST(LoopTest, HearsNoStopOfAStepBeforeMinEpochs) {
+  TinyRun run(List(Ones(2)), {.plan = {.max_epochs = 100, .min_epochs = 5}});
+  run.runner().on_post_step.Bind(
+      [](RunnerContext& context) { context.stop = true; });
+  run.Run();
+  EXPECT_EQ(run.trainer->position().step, 10);
+}
+
 TEST(LoopTest, Case54LooksForAStopOnlyWhereThereWasAValidation) {
   ValidationPlan plan{.interval = 2};
   TinyRun run(List(Ones(1)), {.plan = {.max_epochs = 5, .validation = plan},
@@ -540,6 +561,34 @@ TEST(LoopTest, RepeatsDataForeverInNewOrders) {
   run.trainer().Start();
   run.trainer().Run();
   EXPECT_EQ(run.trainer().position().step, 15);
+}
+
+// So what goes by epochs (checkpoints, pictures, lines of a log) has its
+// places.
+TEST(LoopTest, EpochsOfATrainerThatCountsBatchesArePassesOfEndlessData) {
+  Json json = DigitsExperiment(1);
+  json["trainer"] = {{"type", "IterationTrainer"}, {"max_iterations", 30}};
+  std::vector<at::Tensor> weights;
+  for (const Json& endless : std::vector<Json>{
+           Json::object(),
+           {{"endless", true}},
+           {{"sampler", {{"type", "InfiniteSampler"}, {"shuffle", true}}},
+            {"shuffle", false}}}) {
+    Json own = json;
+    own["data"]["train"].update(endless);
+    TestRun run(own);
+    int ends = 0;
+    run.trainer().on_epoch_finished.Bind([&](TrainerContext&) { ++ends; });
+    run.trainer().Start();
+    run.trainer().Run();
+    EXPECT_EQ(run.trainer().position().step, 30);
+    EXPECT_EQ(run.trainer().position().epoch, 2);
+    EXPECT_EQ(run.trainer().epochs(), 3);
+    EXPECT_GE(ends, 2);
+    weights.push_back(run.Weights());
+  }
+  EXPECT_TRUE(weights[1].equal(weights[0]));
+  EXPECT_TRUE(weights[2].equal(weights[0]));
 }
 
 TEST(LabelTest, Case188CastsInputsButNotLabelsInMixedPrecision) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
 
 #include "tests/worker/engine/burgers_run.h"
 #include "tests/worker/engine/digits_run.h"
@@ -218,6 +219,172 @@ TEST(ResumeTest, SaysWhichSettingsOfTheOptimizerAreNotUsed) {
   EXPECT_TRUE(WasTold(run,
                       "optimizer: goes on with the checkpoint's settings: lr "
                       "0.001 instead of 1e-05, weight_decay 0 instead of 0.5"));
+}
+
+TEST(ResumeTest, TellsThatAnotherSeedOrdersTheSamplesAnew) {
+  Json json = DigitsExperiment(2);
+  json["seed"] = 5;
+  const Snapshot snapshot = SnapshotAfter(json, 3);
+  json["seed"] = 9;
+  TestRun run(json);
+  run.trainer().Restore(snapshot);
+  EXPECT_TRUE(
+      WasTold(run, "the checkpoint is of seed 5, this run of seed 9; samples"));
+}
+
+// Scores of validations, by the step that they came after.
+std::map<int64_t, Scores> ScoresOf(TestRun& run) {
+  std::map<int64_t, Scores> scores;
+  run.trainer().on_validation_finished.Bind([&](TrainerContext& context) {
+    scores[context.trainer->position().step] = context.scores;
+  });
+  run.trainer().Run();
+  return scores;
+}
+
+TEST(ResumeTest, AValidationThatWasLeftHasTheSameScoresWhenDoneAgain) {
+  Json json = DigitsExperiment(1);
+  json["trainer"] = {{"type", "IterationTrainer"},
+                     {"max_iterations", 20},
+                     {"val_interval", 5}};
+  json["data"]["val"]["batch_size"] = 50;
+  json["monitor"] = {{"metric", "train/loss"}};
+  json["lr_scheduler"] = {
+      {"type", "ReduceOnPlateau"}, {"monitor", "train/loss"}, {"patience", 0}};
+  TestRun straight(json);
+  straight.trainer().Start();
+  const std::map<int64_t, Scores> expected = ScoresOf(straight);
+  ASSERT_EQ(expected.size(), 4u);
+  Snapshot snapshot;
+  {
+    TestRun run(json);
+    run.trainer().validation_runner().on_post_step.Bind([&](RunnerContext&) {
+      if (run.trainer().position().step == 10) run.trainer().RequestStop();
+    });
+    run.trainer().on_step_boundary.Bind([&](TrainerContext& context) {
+      if (context.ending) snapshot = context.trainer->TakeSnapshot();
+    });
+    run.trainer().Start();
+    EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kStopped);
+    EXPECT_EQ(run.trainer().position().step, 10);
+  }
+  TestRun again(json);
+  again.trainer().Restore(snapshot);
+  std::map<int64_t, Scores> scores = ScoresOf(again);
+  EXPECT_EQ(scores.size(), 3u);
+  scores[5] = expected.at(5);
+  EXPECT_EQ(scores, expected);
+  EXPECT_TRUE(again.Weights().equal(straight.Weights()));
+}
+
+// Groups of accumulated batches cross the epochs of an IterationTrainer.
+TEST(ResumeTest, AStopAtAnEpochsEndWaitsForTheGroupThatIsNotFull) {
+  Json json = DigitsExperiment(1);
+  json["trainer"] = {{"type", "IterationTrainer"},
+                     {"max_iterations", 40},
+                     {"val_interval", 12}};
+  json["data"]["val"]["batch_size"] = 50;
+  json["runner"] = {{"type", "TrainingRunner"},
+                    {"gradient_accumulation_steps", 5}};
+  TestRun straight(json);
+  straight.trainer().Start();
+  straight.trainer().Run();
+  for (const bool in_validation : {false, true}) {
+    Snapshot snapshot;
+    TestRun run(json);
+    if (in_validation) {
+      run.trainer().validation_runner().on_post_step.Bind(
+          [&](RunnerContext&) { run.trainer().RequestStop(); });
+    } else {
+      run.trainer().on_epoch_finished.Bind(
+          [&](TrainerContext&) { run.trainer().RequestStop(); });
+    }
+    const auto keep = [&](TrainerContext& context) {
+      if (context.ending) snapshot = context.trainer->TakeSnapshot();
+    };
+    run.trainer().on_step_boundary.Bind(keep);
+    run.trainer().on_epoch_committed.Bind(keep);
+    run.trainer().Start();
+    EXPECT_EQ(run.trainer().Run(), Trainer::Outcome::kStopped);
+    EXPECT_EQ(run.trainer().position().global_batch, 15);
+    TestRun again(json);
+    again.trainer().Restore(snapshot);
+    again.trainer().Run();
+    EXPECT_TRUE(again.Weights().equal(straight.Weights())) << in_validation;
+  }
+}
+
+double RateOf(TestRun& run) {
+  return run.trainer()
+      .training_runner()
+      .Optimizers()
+      .front()
+      .second->groups()
+      .front()
+      .lr;
+}
+
+// As with twice the ranks: an epoch has 23 batches and not 12.
+TEST(ResumeTest, SchedulesOfTheRunsLengthGoOnWhereTheRunStands) {
+  const std::vector<Json> schedules = {
+      {{"type", "OneCycle"}, {"max_lr", 0.01}, {"by", "iteration"}},
+      {{"type", "CosineAnnealing"}, {"by", "iteration"}},
+      {{"type", "PolyLR"}, {"by", "step"}},
+      {{"type", "MultiStep"},
+       {"milestones", {1, 3}},
+       {"convert_to_iter_based", true}},
+      {{"type", "SequentialLR"},
+       {"by", "iteration"},
+       {"milestones", {5}},
+       {"schedulers",
+        {{{"type", "ConstantLR"},
+          {"factor", 0.5},
+          {"total_iters", 4},
+          {"by", "iteration"}},
+         {{"type", "CosineAnnealing"}, {"by", "iteration"}}}}}};
+  for (const Json& schedule : schedules) {
+    SCOPED_TRACE(schedule.dump());
+    Json json = DigitsExperiment(4);
+    json["lr_scheduler"] = schedule;
+    Json finer = json;
+    finer["data"]["train"]["batch_size"] = 64;
+    TestRun straight(finer);
+    straight.trainer().Restore(SnapshotAfter(finer, 2 * 23 + 6));
+    TestRun run(finer);
+    run.trainer().Restore(SnapshotAfter(json, 2 * 12 + 3));
+    EXPECT_EQ(RateOf(run), RateOf(straight));
+    EXPECT_EQ(run.trainer().total_batches(), 27 + 4 * 23 - (2 * 23 + 6));
+    run.trainer().Run();
+    straight.trainer().Run();
+    EXPECT_EQ(RateOf(run), RateOf(straight));
+    EXPECT_EQ(run.trainer().position().step, 27 + 4 * 23 - (2 * 23 + 6));
+    // And once more, with the batches as they are by now.
+    TestRun again(finer);
+    again.trainer().Restore(run.trainer().TakeSnapshot());
+    EXPECT_EQ(again.trainer().total_batches(),
+              again.trainer().position().global_batch);
+    EXPECT_EQ(RateOf(again), RateOf(run));
+  }
+}
+
+TEST(ResumeTest, SchedulesOfTheirOwnLengthCountOn) {
+  for (const Json& schedule : std::vector<Json>{
+           {{"type", "ExponentialLR"}, {"gamma", 0.9}, {"by", "iteration"}},
+           {{"type", "MultiStep"},
+            {"milestones", {20, 90}},
+            {"by", "iteration"}},
+           {{"type", "CosineAnnealing"}, {"t_max", 30}, {"by", "iteration"}}}) {
+    SCOPED_TRACE(schedule.dump());
+    Json json = DigitsExperiment(4);
+    json["lr_scheduler"] = schedule;
+    const Snapshot snapshot = SnapshotAfter(json, 27);
+    TestRun before(json);
+    before.trainer().Restore(snapshot);
+    json["data"]["train"]["batch_size"] = 64;
+    TestRun run(json);
+    run.trainer().Restore(snapshot);
+    EXPECT_EQ(RateOf(run), RateOf(before));
+  }
 }
 
 TEST(ResumeTest, AnotherMonitorHasNoBestYet) {
@@ -474,6 +641,7 @@ TEST(RegroupingTest, ConvertsByTheSamplesThatWereSeen) {
   // Other data: other samples.
   EXPECT_EQ(ConvertBatch(6, {1, 50, 900}, {1, 50, 901}, 100), std::nullopt);
   EXPECT_EQ(ConvertBatch(0, {1, 50, 900}, {1, 50, 901}, 100), 0);
+  EXPECT_EQ(ConvertBatch(6, {2, 50}, {1, 50}, kEndless), 12);
 }
 
 TEST(RegroupingTest, MetersOfAllRanksCountOnce) {

@@ -78,6 +78,40 @@ TEST(LossTest, OneLogitGoesWithClassesThatLackItsDimension) {
   }
 }
 
+// What pads labels, or a class number, is no share of yes and no.
+TEST(LossTest, LabelsThatAreNoSharesAreRefusedWhereTheyCount) {
+  const at::Tensor output = torch::full({2, 2}, 0.5);
+  const at::Tensor mask = torch::tensor({{1, 1}, {1, 0}});
+  const auto check = [&](const auto& make) {
+    for (const double odd : {-100.0, 2.0, 1.001}) {
+      Batch batch{{"output", output},
+                  {"target", torch::tensor({{0.0, 1.0}, {0.5, odd}})},
+                  {"mask", mask}};
+      EXPECT_NE(MessageOf(make(""), batch)
+                    .find("batch field \"target\": numbers from "),
+                std::string::npos)
+          << odd;
+      EXPECT_EQ(MessageOf(make("mask"), batch), "") << odd;
+    }
+  };
+  const auto with = [](auto options, const std::string& field) {
+    options.weighing.mask = field;
+    return options;
+  };
+  check([&](const char* field) {
+    return BceWithLogitsLoss(with(BceWithLogitsLoss::Options(), field));
+  });
+  check([&](const char* field) {
+    return BceLoss(with(BceLoss::Options(), field));
+  });
+  check([&](const char* field) {
+    return FocalLoss(with(FocalLoss::Options(), field));
+  });
+  check([&](const char* field) {
+    return AsymmetricLoss(with(AsymmetricLoss::Options(), field));
+  });
+}
+
 TEST(LossTest, CountsTheItemsThatItsMeanIsOver) {
   const Batch batch{{"output", torch::zeros({4, 3})},
                     {"target", torch::tensor({0, 2, -100, 2}, at::kLong)}};

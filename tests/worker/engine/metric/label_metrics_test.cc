@@ -216,6 +216,73 @@ TEST(ClassScoreTest, OneScoreHasLabelsWhicheverTypeTheyHave) {
   EXPECT_DOUBLE_EQ(ValueOf(weighed), 7.0 / 10);
 }
 
+// Else the share of class 0 would be the best score of a model that diverged.
+TEST(LabelMetricsTest, ScoresThatAreNanGiveNanWhereTheyCount) {
+  const float nan = NAN;
+  const at::Tensor scores =
+      torch::tensor({{1.0f, 0.0f}, {nan, 0.0f}, {0.5f, 2.0f}});
+  const auto values = [](Metric& metric, Batch batch) {
+    batch.Set("mask", torch::tensor({true, false, true}));
+    metric.Update(batch);
+    return metric.Values({metric.Sums(), metric.Rows()})[0].second;
+  };
+  for (const at::Tensor& target :
+       {torch::tensor({0, 1, 1}),
+        torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}, {0.0f, 1.0f}})}) {
+    const Batch batch = Pairs(scores, target);
+    for (const bool masked : {false, true}) {
+      Weighing weighing;
+      if (masked) weighing.mask = "mask";
+      SCOPED_TRACE(masked);
+      TopKAccuracy accuracy({.weighing = weighing});
+      EXPECT_EQ(std::isnan(values(accuracy, batch)), !masked);
+      using Kind = ClassScore::Kind;
+      for (const Kind kind :
+           {Kind::kPrecision, Kind::kRecall, Kind::kSpecificity, Kind::kFBeta,
+            Kind::kIou, Kind::kAccuracy}) {
+        for (const Average average :
+             {Average::kMacro, Average::kMicro, Average::kWeighted}) {
+          ClassScore::Options options = Scored(kind);
+          options.average = average;
+          options.labels.weighing = weighing;
+          ClassScore score(options);
+          EXPECT_EQ(std::isnan(values(score, batch)), !masked);
+        }
+      }
+      ConfusionMatrix matrix({.labels = {.weighing = weighing}, .name = "m"});
+      EXPECT_EQ(std::isnan(values(matrix, batch)), !masked);
+    }
+  }
+  TopKAccuracy of_one({});
+  EXPECT_TRUE(std::isnan(
+      values(of_one, Pairs(scores.slice(1, 0, 1), torch::tensor({0, 1, 1})))));
+}
+
+TEST(LabelMetricsTest, TellThatLogitsLookLikeProbabilities) {
+  const at::Tensor target =
+      torch::tensor({{1.0f, 0.0f}, {0.0f, 1.0f}, {0.0f, 1.0f}});
+  const at::Tensor shares =
+      torch::tensor({{0.2f, 0.9f}, {0.0f, 1.0f}, {0.4f, 0.4f}});
+  ClassScore score(Scored(ClassScore::Kind::kFBeta));
+  EXPECT_EQ(score.Doubt(), "");
+  score.Update(Pairs(shares, target));
+  EXPECT_NE(score.Doubt().find("from_logits: false"), std::string::npos);
+  score.Update(Pairs(shares * 2, target));
+  EXPECT_EQ(score.Doubt(), "");
+  ClassScore::Options options = Scored(ClassScore::Kind::kFBeta);
+  options.labels.from_logits = false;
+  ClassScore told(options);
+  told.Update(Pairs(shares, target));
+  EXPECT_EQ(told.Doubt(), "");
+  // The greatest is the greatest in either case.
+  ClassScore of_classes(Scored(ClassScore::Kind::kFBeta));
+  of_classes.Update(Pairs(shares, torch::tensor({0, 1, 1})));
+  EXPECT_EQ(of_classes.Doubt(), "");
+  RankingMetric ranking({});
+  ranking.Update(Pairs(shares, torch::tensor({0, 1, 1})));
+  EXPECT_NE(ranking.Doubt(), "");
+}
+
 // Values are scikit-learn 1.x's, each with sample_weight=w, of y, the argmax of
 // s, and, for order, the columns of softmax(s) against those of one-hot y.
 class WeighedTest : public testing::TestWithParam<const char*> {

@@ -179,6 +179,43 @@ TEST(DataStagesTest, OneRankPreparesAndNoneIsTornDownThatFailed) {
   EXPECT_EQ(module->torn_down, 1);
 }
 
+// Another machine, or another time, would not help.
+TEST(DataStagesTest, WhatCannotBeIsAMistakeOfTheJobAndLeavesNothing) {
+  const TempFolder folder;
+  WriteText(folder / "source/a", "one");
+  fs::create_directory(folder / "places");
+  fs::create_symlink(folder / "nothing", folder / "places/dangling");
+  fs::create_symlink(folder / "circle", folder / "circle");
+  const auto kind_of = [](const std::string& source, const std::string& to) {
+    StageFiles staging(source, to, true);
+    try {
+      staging.Prepare();
+    } catch (const Error& error) {
+      return error.kind();
+    }
+    ADD_FAILURE() << source << " to " << to << " is accepted";
+    return ErrorKind::kInfrastructure;
+  };
+  const std::string source = folder / "source";
+  for (const std::string& target :
+       {folder / "places/dangling",
+        folder / ("places/" + std::string(250, 'n')), folder / "source/a/below",
+        folder / "circle/x"}) {
+    EXPECT_EQ(kind_of(source, target), ErrorKind::kBadSpec) << target;
+  }
+  for (const char* odd : {"/dev/null", "circle"}) {
+    EXPECT_EQ(kind_of(odd[0] == '/' ? odd : folder / odd, folder / "places/x"),
+              ErrorKind::kBadSpec)
+        << odd;
+  }
+  size_t left = 0;
+  for (const auto& each : fs::directory_iterator(folder / "places")) {
+    EXPECT_EQ(each.path().filename(), "dangling") << each.path();
+    ++left;
+  }
+  EXPECT_EQ(left, 1u);
+}
+
 TEST(DataStagesTest, NamesWhatIsWrong) {
   const TempFolder folder;
   Json json = StagedExperiment("not/absolute", false);

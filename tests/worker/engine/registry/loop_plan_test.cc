@@ -41,6 +41,29 @@ TEST(LoopPlanTest, ReadsEpochsAndWhenToValidate) {
   EXPECT_FALSE(plan.validation.at_end);
 }
 
+TEST(LoopPlanTest, EpochsAreOneWhereNothingElseEndsTheRun) {
+  const auto plan_of = [](const Json& given) {
+    Json json = DigitsExperiment(1);
+    json["trainer"] = given;
+    TestRun run(json);
+    return run.trainer().plan();
+  };
+  EXPECT_EQ(plan_of({{"type", "EpochTrainer"}}).max_epochs, 1);
+  const LoopPlan by_steps =
+      plan_of({{"type", "EpochTrainer"}, {"max_steps", 30}});
+  EXPECT_EQ(by_steps.max_epochs, std::nullopt);
+  EXPECT_EQ(by_steps.max_steps, 30);
+  EXPECT_EQ(plan_of({{"type", "EpochTrainer"}, {"max_time", "1s"}}).max_epochs,
+            std::nullopt);
+  Json json = DigitsExperiment(1);
+  json["trainer"] = {{"type", "EpochTrainer"}, {"max_steps", 30}};
+  TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  EXPECT_EQ(run.trainer().position().step, 30);
+  EXPECT_EQ(run.trainer().position().epoch, 2);
+}
+
 TEST(LoopPlanTest, ReadsIterations) {
   Json json = DigitsExperiment(1);
   json["trainer"] = {{"type", "IterationTrainer"},
@@ -99,6 +122,9 @@ TEST(LoopPlanTest, SaysWhatIsWrong) {
             std::string::npos);
   EXPECT_NE(WhyRefused({{"dynamic_intervals", {{5, 1}, {3, 1}}}})
                 .find("milestones ascending"),
+            std::string::npos);
+  EXPECT_NE(WhyRefused({{"val_interval", 0.5}, {"dynamic_intervals", {{2, 3}}}})
+                .find("dynamic_intervals: beside a val_interval of 0.5"),
             std::string::npos);
   EXPECT_NE(WhyRefused({{"fast_dev_run", "yes"}}).find("fast_dev_run"),
             std::string::npos);

@@ -179,6 +179,41 @@ TEST(OptimizationTest, Case40AScheduleByStepKnowsHowManyThereWillBe) {
   EXPECT_NEAR(rates[7], 0.0, 1e-15);
 }
 
+// However the schedule counts, and whatever else would end the run later.
+TEST(OptimizationTest, Case40LengthsFollowFromTheStepsThatEndTheRun) {
+  for (const int64_t group : {1, 5}) {
+    // 12 batches are 3 groups of 5.
+    const int64_t most = group == 1 ? 30 : 7;
+    for (const Json& trainer : std::vector<Json>{
+             {{"type", "EpochTrainer"}, {"epochs", 100}, {"max_steps", most}},
+             {{"type", "EpochTrainer"}, {"max_steps", most}},
+             {{"type", "IterationTrainer"}, {"max_steps", most}}}) {
+      for (const char* unit : {"iteration", "step"}) {
+        SCOPED_TRACE(trainer.dump() + unit + std::to_string(group));
+        Json json = DigitsExperiment(1);
+        json["trainer"] = trainer;
+        json["runner"] = {{"type", "TrainingRunner"},
+                          {"gradient_accumulation_steps", group}};
+        json["lr_scheduler"] = {{"type", "CosineAnnealing"}, {"by", unit}};
+        TestRun run(json);
+        run.trainer().Start();
+        run.trainer().Run();
+        EXPECT_EQ(run.trainer().position().step, most);
+        EXPECT_NEAR(RatesOf(run)[0], 0.0, 1e-12);
+      }
+    }
+  }
+  Json json = DigitsExperiment(1);
+  json["trainer"] = {
+      {"type", "EpochTrainer"}, {"epochs", 100}, {"max_steps", 25}};
+  json["lr_scheduler"] = {{"type", "CosineAnnealing"}};
+  TestRun run(json);
+  run.trainer().Start();
+  run.trainer().Run();
+  // Two of three epochs came to their end: 2/3 of half a cosine are behind.
+  EXPECT_NEAR(RatesOf(run)[0], 0.003 * (1 + std::cos(M_PI * 2 / 3)) / 2, 1e-9);
+}
+
 TEST(OptimizationTest, RatesFollowFromTheBatchSize) {
   Json json = DigitsExperiment(1);
   json.erase("lr_scheduler");
@@ -287,7 +322,7 @@ TEST(OptimizationTest, WhatChangesByTheRunIsNotNested) {
   EXPECT_NE(why(R"({"loss": {"type": "LossSchedule", "schedule": {
                       "0": {"type": "CrossEntropy"},
                       "00": {"type": "CrossEntropy"}}}})")
-                .find("epoch 0 stands there twice"),
+                .find("the key, got '00'"),
             std::string::npos);
   EXPECT_NE(why(R"({"optimizer": {"type": "SequentialOptimizer",
                       "milestones": [5], "optimizers": [

@@ -156,6 +156,8 @@ PairOptions PairOf(const Params& params) {
 }
 
 Component ImageFolder() {
+  std::vector<Rule> rules = PatchRules();
+  rules.push_back({.check = Rule::Check::kDistinct, .of = {"classes"}});
   return {.kind = "dataset",
           .name = "ImageFolder",
           .help = "PNG and JPEG images in a folder for each class",
@@ -171,7 +173,7 @@ Component ImageFolder() {
                                         "sorted by name without it"}},
                     FileParameters(), DecodeParameters(),
                     PatchParameters("image"), Parameters{DataType()}}),
-          .rules = PatchRules()};
+          .rules = std::move(rules)};
 }
 
 std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {

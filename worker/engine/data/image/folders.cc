@@ -32,6 +32,9 @@ class ImageDataset : public Dataset {
 
   int64_t Size() const override { return plan_.Size(); }
   std::vector<Error> Unreadable() const override { return plan_.unreadable(); }
+  std::string SampleName(int64_t index) const override {
+    return source_.path(plan_.ImageOf(index));
+  }
 
   Batch Get(int64_t index, const SampleSeed& seed) const override {
     const int64_t number = plan_.ImageOf(index);

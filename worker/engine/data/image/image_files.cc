@@ -114,8 +114,10 @@ std::vector<std::string> ListFolders(const std::string& folder) {
   for (; !error && entries != fs::directory_iterator();
        entries.increment(error)) {
     std::error_code ignored;
-    if (entries->is_directory(ignored)) {
-      names.push_back(entries->path().filename());
+    std::string name = entries->path().filename();
+    // Such as .ipynb_checkpoints, which is no class.
+    if (!name.starts_with('.') && entries->is_directory(ignored)) {
+      names.push_back(std::move(name));
     }
   }
   if (error) RefuseFolder(folder, error.message());

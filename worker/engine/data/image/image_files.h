@@ -23,7 +23,7 @@ struct ImageFileOptions {
 // silently be missing; `exclude` leaves it out).
 std::vector<std::string> ListImages(const ImageFileOptions& options);
 
-// Names of the folders in `folder`, sorted.
+// Names of the folders in `folder`, sorted, but for hidden ones.
 std::vector<std::string> ListFolders(const std::string& folder);
 
 // The name without folders and the last extension.

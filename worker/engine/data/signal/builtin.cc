@@ -111,6 +111,7 @@ std::vector<Rule> LabelRules(std::vector<Json> labels) {
   return {{.check = Rule::Check::kNeeds,
            .of = {"classes"},
            .when = {{"labels", std::move(labels)}}},
+          {.check = Rule::Check::kDistinct, .of = {"classes"}},
           {.check = Rule::Check::kNeeds,
            .of = {"label_file"},
            .when = {{"labels", {"csv"}}}},

@@ -105,10 +105,10 @@ int32_t EdfSample(const uint8_t* at, int bytes) {
 }
 
 // One list of a time and texts: +onset[\x15duration]\x14text\x14...text\x14.
-// `byte`: where it begins.
-void ParseAnnotationList(const std::string_view whole, int64_t byte,
-                         const std::string& path,
-                         std::vector<EdfAnnotation>& found) {
+// `byte`: where it begins. Gives the time.
+double ParseAnnotationList(const std::string_view whole, int64_t byte,
+                           const std::string& path,
+                           std::vector<EdfAnnotation>& found) {
   std::string_view list = whole;
   const auto place = [&](std::string_view part) {
     return byte + (part.data() - whole.data());
@@ -145,6 +145,7 @@ void ParseAnnotationList(const std::string_view whole, int64_t byte,
     if (!annotation.text.empty()) found.push_back(annotation);
     list.remove_prefix(text_end + 1);
   }
+  return annotation.onset;
 }
 
 }  // namespace
@@ -325,6 +326,9 @@ std::vector<EdfAnnotation> EdfFile::Annotations() const {
                     " data records have more than 1 GiB of annotations");
     }
   }
+  // When the first data record begins, a part of a second behind the start that
+  // the header tells; onsets are told from that start, samples from the record.
+  std::optional<double> begin_time;
   for (int64_t record = 0; record < num_records_; ++record) {
     for (const EdfSignal& told : annotation_signals_) {
       const int64_t first =
@@ -334,12 +338,19 @@ std::vector<EdfAnnotation> EdfFile::Annotations() const {
       for (size_t begin = 0; begin < bytes.size();) {
         const size_t end = std::min(bytes.find('\0', begin), bytes.size());
         if (end > begin) {
-          ParseAnnotationList(
+          const double time = ParseAnnotationList(
               std::string_view(bytes).substr(begin, end - begin),
               first + static_cast<int64_t>(begin), path_, found);
+          if (!begin_time) begin_time = time;
         }
         begin = end + 1;
       }
+    }
+  }
+  if (begin_time.value_or(0.0) != 0.0) {
+    // Times are told in 100 ns at the finest.
+    for (EdfAnnotation& each : found) {
+      each.onset = std::round((each.onset - *begin_time) * 1e7) / 1e7;
     }
   }
   return found;

@@ -32,12 +32,27 @@ std::string Listed(const std::vector<std::string>& names) {
   return text;
 }
 
+// The parts between any of `marks`, trimmed, but for empty ones.
+std::vector<std::string> Split(const std::string& text, const char* marks) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find_first_of(marks, begin), text.size());
+    std::string part =
+        Trimmed(std::string_view(text).substr(begin, end - begin));
+    if (!part.empty()) parts.push_back(std::move(part));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 }  // namespace
 
 int64_t ClassRule::Find(const std::string& name) const {
+  const std::string wanted = WithoutBracket(name);
   for (size_t i = 0; i < names.size(); ++i) {
-    if (WithoutBracket(names[i]) == WithoutBracket(name)) {
-      return static_cast<int64_t>(i);
+    if (WithoutBracket(names[i]) == wanted) return static_cast<int64_t>(i);
+    for (const std::string& one : Split(names[i], "|")) {
+      if (WithoutBracket(one) == wanted) return static_cast<int64_t>(i);
     }
   }
   return -1;
@@ -104,15 +119,7 @@ std::string CommentValue(const std::vector<std::string>& comments,
 }
 
 std::vector<std::string> SplitLabels(const std::string& text) {
-  std::vector<std::string> labels;
-  for (size_t begin = 0; begin <= text.size();) {
-    const size_t end = std::min(text.find_first_of(",;", begin), text.size());
-    std::string label =
-        Trimmed(std::string_view(text).substr(begin, end - begin));
-    if (!label.empty()) labels.push_back(std::move(label));
-    begin = end + 1;
-  }
-  return labels;
+  return Split(text, ",;");
 }
 
 std::map<std::string, std::string> LabelsByRecord(
@@ -165,11 +172,15 @@ std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,
     if (seconds > 0) covered[each.label] += seconds;
   }
   std::vector<std::string> names;
-  double most = 0;
+  // Without a label: of spans beside each other, the rest. What is covered less
+  // than that says nothing of the window.
+  double most = to - from;
+  for (const auto& [ignored, seconds] : covered) most -= seconds;
+  most = std::max(most, 0.0);
   for (const auto& [name, seconds] : covered) {
     if (all) {
       if (seconds >= 0.1 * (to - from)) names.push_back(name);
-    } else if (seconds > most) {
+    } else if (seconds > most || (names.empty() && seconds == most)) {
       most = seconds;
       names = {name};
     }

@@ -25,7 +25,8 @@ struct ClassRule {
   bool is_multi = false;      // float32 [classes] of 0 and 1; else one int64
   bool skip_unknown = false;  // leave out what has no known class
 
-  // Place of `name` (a leading "(" of rhythms may be left out); -1: none.
+  // Place of `name` (a leading "(" of rhythms may be left out); -1: none. A
+  // class of several names is "a|b", as in the CinC challenges' tables.
   int64_t Find(const std::string& name) const;
   // Places of the labels of `where`. Empty: leave it out. With `is_multi`,
   // labels that are not known are passed over when `skip_unknown`, and a
@@ -67,8 +68,9 @@ struct BeatLabel {
 // Each annotation and its symbol; classes say which of them are beats.
 std::vector<BeatLabel> Beats(const WfdbAnnotations& annotations, double fs);
 
-// The labels of a window in seconds: the one that covers most of it, or, with
-// `all`, each that covers a tenth of it or more. Empty: none.
+// The labels of a window in seconds: the one that covers most of it, and no
+// less than what has no label, or, with `all`, each that covers a tenth of it
+// or more. Empty: none.
 std::vector<std::string> LabelsWithin(const std::vector<LabelSpan>& spans,
                                       double from, double to, bool all);
 

@@ -209,6 +209,13 @@ Batch RecordWindows::Get(int64_t index, const SampleSeed& /*seed*/) const {
   return sample;
 }
 
+std::string RecordWindows::SampleName(int64_t index) const {
+  const RecordWindow& window = parts_.windows[index];
+  return parts_.recordings[window.recording]->path() + " [" +
+         std::to_string(window.from) + ", " +
+         std::to_string(window.from + window.frames) + ")";
+}
+
 at::Tensor RecordWindows::Column(std::string_view field) const {
   if (field == "target") return parts_.target;
   if (field == "group") return parts_.group;

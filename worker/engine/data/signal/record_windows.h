@@ -91,6 +91,8 @@ class RecordWindows : public Dataset {
   Batch Get(int64_t index, const SampleSeed& seed) const override;
   at::Tensor Column(std::string_view field) const override;
   std::vector<Error> Unreadable() const override { return parts_.unreadable; }
+  // `path [from, to)`, frames of the recording.
+  std::string SampleName(int64_t index) const override;
 
  private:
   int64_t LengthOf(const RecordWindow& window) const;

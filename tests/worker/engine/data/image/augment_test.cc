@@ -14,6 +14,7 @@
 #include "worker/engine/data/image/colour.h"
 #include "worker/engine/data/image/geometry.h"
 #include "worker/engine/data/transforms.h"
+#include "worker/engine/loop/postprocess.h"
 
 namespace epochd::engine {
 namespace {
@@ -353,6 +354,29 @@ TEST(Augment, SaysWhatDoesNotFit) {
         R"({"type": "RandomResizedCrop", "size": 4, "scale": [0.5, 1.5]})",
         R"({"type": "CenterCrop", "size": [1, 2, 3]})"}) {
     EXPECT_NE(ErrorOf([&] { BuildTransform(bad); }), "") << bad;
+  }
+}
+
+// As postprocessors: behind the model, on batches.
+TEST(PostprocessTest, WhatKnowsNoBatchesIsDoneToEachSample) {
+  const at::Tensor images = at::rand({3, 1, 8, 8}) * 3 - 1;
+  Batch batch{{"output", images}, {"target", at::tensor({1, 2, 3}, at::kLong)}};
+  Postprocess({BuildTransform(
+                  R"({"type": "CenterCrop", "size": 4, "field": "output"})")},
+              batch);
+  const at::Tensor middle = images.slice(2, 2, 6).slice(3, 2, 6);
+  EXPECT_TRUE(batch.At("output").equal(middle));
+  EXPECT_TRUE(batch.At("target").equal(at::tensor({1, 2, 3}, at::kLong)));
+  Postprocess({BuildTransform(R"({"type": "Clamp", "field": "output"})")},
+              batch);
+  EXPECT_TRUE(batch.At("output").equal(middle.clamp(0, 1)));
+  try {
+    Postprocess({BuildTransform(
+                    R"({"type": "RandomHorizontalFlip", "field": "output"})")},
+                batch);
+    FAIL() << "no error";
+  } catch (const Error& error) {
+    EXPECT_NE(std::string(error.what()).find("by chance"), std::string::npos);
   }
 }
 

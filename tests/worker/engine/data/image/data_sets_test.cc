@@ -35,6 +35,7 @@ TEST(ImageFolder, NumbersSortedClassesAndReadsBelowThem) {
   CopyImage(folder, "grey.png", "zebra/a.PNG");
   CopyImage(folder, "rgb_420.jpg", "ant/deep/er/x.jpeg");
   folder.Write("ant/notes.txt", "no image");
+  CopyImage(folder, "rgb.png", ".ipynb_checkpoints/b.png");
   const auto data = BuildDataset(Json("ImageFolder", folder.path()));
   ASSERT_EQ(data->Size(), 3);
   EXPECT_TRUE(at::equal(data->Column("target"), at::tensor({0, 1, 1})));

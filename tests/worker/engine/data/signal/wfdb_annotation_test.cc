@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/worker/engine/data/signal/signal_files.h"
+#include "worker/engine/data/signal/record_labels.h"
 
 namespace epochd::engine {
 namespace {
@@ -75,6 +76,28 @@ TEST(WfdbAnnotations, RefusesWhatEndsEarlyNamingTheByte) {
     EXPECT_THAT(error, HasSubstr("\"x.atr\": byte "));
     EXPECT_THAT(error, HasSubstr("ends"));
   }
+}
+
+TEST(LabelsWithin, WhatIsCoveredLessThanNothingIsHasNoLabel) {
+  const std::vector<LabelSpan> spans = {
+      {.from = 0, .to = 4, .label = "N"},
+      {.from = 4, .to = 4.2, .label = "V"},
+      {.from = 10, .to = 15, .label = "AFIB"}};
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(LabelsWithin(spans, 0, 5, false), Names{"N"});
+  EXPECT_EQ(LabelsWithin(spans, 4, 9, false), Names{});
+  EXPECT_EQ(LabelsWithin(spans, 8, 12, false), Names{"AFIB"});
+  EXPECT_EQ(LabelsWithin(spans, 6, 11, false), Names{});
+  EXPECT_EQ(LabelsWithin(spans, 6, 11, true), Names{"AFIB"});
+}
+
+TEST(ClassRule, AClassMayHaveSeveralNames) {
+  const ClassRule rule{.names = {"713427006|59118001", "(AFIB"}};
+  EXPECT_EQ(rule.Find("59118001"), 0);
+  EXPECT_EQ(rule.Find("713427006"), 0);
+  EXPECT_EQ(rule.Find("713427006|59118001"), 0);
+  EXPECT_EQ(rule.Find("AFIB"), 1);
+  EXPECT_EQ(rule.Find("5911800"), -1);
 }
 
 }  // namespace
