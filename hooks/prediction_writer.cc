@@ -27,9 +27,11 @@ at::Tensor WithoutPadding(const at::Tensor& image, const at::Tensor& mask,
     return image;
   }
   const at::Tensor real = mask[row][0].to(at::kBool);
-  const int64_t height = real.any(1).sum().item<int64_t>() * factor;
-  const int64_t width = real.any(0).sum().item<int64_t>() * factor;
-  return image.slice(2, 0, height).slice(3, 0, width);
+  if (!real.any().item<bool>()) return image;
+  const auto end = [&](int64_t across) {
+    return (real.any(across).nonzero().max().item<int64_t>() + 1) * factor;
+  };
+  return image.slice(2, 0, end(1)).slice(3, 0, end(0));
 }
 
 std::string Quoted(const std::string& text) {

@@ -76,6 +76,10 @@ int Run(Context& context, const Flags& flags) {
     context.out << Render(AsJson(rows), context.format);
     return kOk;
   }
+  if (context.format == Format::kName) {
+    for (const std::string& name : names) context.out << Safe(name) << "\n";
+    return kOk;
+  }
   if (flags.csv) {
     context.out << AsCsv(rows, names);
     return kOk;

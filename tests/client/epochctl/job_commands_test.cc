@@ -334,6 +334,8 @@ TEST_F(JobCommandsTest, ListsScoresByEpoch) {
   EXPECT_EQ(Run({"metrics", "a1", "-m", "val/loss", "-o", "json"}), kOk);
   EXPECT_EQ(nlohmann::json::parse(out()), nlohmann::json::parse(R"({"scores": [
                 {"epoch": 1, "step": 10, "metrics": {"val/loss": 0.5}}]})"));
+  EXPECT_EQ(Run({"metrics", "a1", "-o", "name"}), kOk);
+  EXPECT_EQ(out(), "train/loss\nval/f1/a, b\nval/loss\n");
   EXPECT_EQ(Run({"metrics", "a1", "-m", "val/los"}), kNotFound);
   EXPECT_THAT(err(), HasSubstr("no 'val/los', known are train/loss, val/f1"));
 }

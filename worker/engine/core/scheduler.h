@@ -58,6 +58,11 @@ class Scheduler {
 
   // Whether Step() needs a score to change anything.
   virtual bool needs_metric() const { return false; }
+  // Whether Start(), Step() without a score as often as it stepped, LoadState()
+  // and Redo() make of an optimizer that begins anew what it had made of it.
+  virtual bool can_redo() const { return !needs_metric(); }
+  // What its scores had it do, again.
+  virtual void Redo(Optimizer& optimizer) { (void)optimizer; }
   // Name of that score; empty: the one the run is monitored by.
   virtual std::string monitor() const { return ""; }
   // Whether a score that is not measured is an error, rather than a step left

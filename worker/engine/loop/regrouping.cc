@@ -27,6 +27,17 @@ std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
   return converted;
 }
 
+std::optional<int64_t> ResumedBatch(const nlohmann::ordered_json& state,
+                                    const Grouping& now, int64_t num_batches) {
+  const auto batch = state.at("batch").get<int64_t>();
+  const Grouping before = SavedGrouping(state);
+  if (batch > 0 && batch == state.value("train_batches", int64_t{-1}) &&
+      before.samples == now.samples && num_batches >= 0) {
+    return num_batches;
+  }
+  return ConvertBatch(batch, before, now, num_batches);
+}
+
 nlohmann::ordered_json MergeMeters(const nlohmann::ordered_json& meters,
                                    int rank) {
   auto merged = nlohmann::ordered_json::array();

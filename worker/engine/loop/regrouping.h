@@ -32,6 +32,11 @@ Grouping SavedGrouping(const nlohmann::ordered_json& state);
 std::optional<int64_t> ConvertBatch(int64_t batch, const Grouping& before,
                                     const Grouping& now, int64_t num_batches);
 
+// The same of a checkpoint. One that was saved behind an epoch's last batch
+// goes on behind the last batch.
+std::optional<int64_t> ResumedBatch(const nlohmann::ordered_json& state,
+                                    const Grouping& now, int64_t num_batches);
+
 // What a rank's meter must start from, so that sums over ranks are those of all
 // old ranks: everything on rank 0, zero elsewhere. `meters`: Meter::State() of
 // each old rank.

@@ -2,6 +2,7 @@
 #include "worker/engine/loop/schedules.h"
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 
 #include "worker/engine/core/error.h"
@@ -154,7 +155,7 @@ nlohmann::ordered_json Schedules::State() const {
 
 void Schedules::LoadState(const nlohmann::ordered_json& state,
                           const std::vector<std::string>& fresh,
-                          const std::optional<Passed>& regrouped) {
+                          const std::optional<Passed>& passed) {
   if (state.size() != bound_.size()) {
     throw Error(ErrorKind::kInfrastructure, "checkpoint: has " +
                                                 std::to_string(state.size()) +
@@ -163,18 +164,30 @@ void Schedules::LoadState(const nlohmann::ordered_json& state,
   }
   std::set<std::string> anew(fresh.begin(), fresh.end());
   std::vector<std::optional<int64_t>> moved(bound_.size());
-  if (regrouped) {
+  if (passed) {
     for (size_t i = 0; i < bound_.size(); ++i) {
       const Bound& bound = bound_[i];
-      const bool has_plateau = std::any_of(
-          bound_.begin(), bound_.end(), [&bound](const Bound& other) {
-            return other.name == bound.name && other.scheduler->needs_metric();
-          });
-      if (!bound.scheduler->follows_run() || has_plateau) continue;
-      const ScheduleUnit unit = bound.scheduler->unit();
-      if (unit == ScheduleUnit::kBatch) moved[i] = regrouped->batches;
-      if (unit == ScheduleUnit::kStep) moved[i] = regrouped->steps;
-      if (moved[i]) anew.insert(bound.name);
+      if (!bound.scheduler->follows_run() || bound.scheduler->needs_metric() ||
+          std::any_of(
+              bound_.begin(), bound_.end(), [&bound](const Bound& each) {
+                return each.name == bound.name && !each.scheduler->can_redo();
+              })) {
+        continue;
+      }
+      const auto saved = state[i].value("steps", int64_t{0});
+      switch (bound.scheduler->unit()) {
+        case ScheduleUnit::kEpoch:
+          moved[i] = passed->epochs.value_or(saved);
+          break;
+        case ScheduleUnit::kBatch:
+          moved[i] = passed->batches.value_or(saved);
+          break;
+        case ScheduleUnit::kStep:
+          moved[i] = std::llround(static_cast<double>(saved) *
+                                  passed->step_share.value_or(1.0));
+          break;
+      }
+      anew.insert(bound.name);
     }
   }
   for (Bound& bound : bound_) {
@@ -193,6 +206,9 @@ void Schedules::LoadState(const nlohmann::ordered_json& state,
     }
     if (!moved[i]) bound.scheduler->LoadState(state[i]);
     bound.seen_steps = bound.optimizer->num_steps();
+  }
+  for (Bound& bound : bound_) {
+    if (anew.contains(bound.name)) bound.scheduler->Redo(*bound.optimizer);
   }
 }
 

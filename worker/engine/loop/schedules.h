@@ -42,10 +42,12 @@ struct EpochScores {
   bool is_measured = true;
 };
 
-// How far a run is; nothing: that cannot be said.
+// How far a run is in its present length; nothing: as far as it was saved.
 struct Passed {
+  std::optional<int64_t> epochs{};
   std::optional<int64_t> batches{};
-  std::optional<int64_t> steps{};
+  // Of steps, their share of those saved: an optimizer may have done fewer.
+  std::optional<double> step_share{};
 };
 
 class Schedules {
@@ -82,16 +84,18 @@ class Schedules {
   bool empty() const { return entries_.empty(); }
   nlohmann::ordered_json State() const;
   // After the optimizers are restored. An optimizer of `fresh` (by name) lost
-  // its settings, so its schedulers' steps are done again from the start;
-  // only reductions on a plateau are lost. `regrouped`: the batches of the
-  // run's epochs are others than when it was saved, and this is where it
-  // stands in them: schedulers that follow the run go on from there, their
-  // optimizers' steps are done again; but not where a plateau lowered one.
-  // Throws Error(kInfrastructure) when the schedulers are others than those of
+  // its settings, so its schedulers' steps are done again from the start.
+  // `passed`: the run's length, or the batches of its epochs, are others than
+  // when it was saved, and this is where it stands in them: schedulers that
+  // follow the run go on from there, and the steps of all of their optimizers
+  // are done again.
+  // A scheduler with a score that is part of another one (can_redo()) loses
+  // what it lowered, and keeps its optimizer where it is. Throws
+  // Error(kInfrastructure) when the schedulers are others than those of
   // `state`.
   void LoadState(const nlohmann::ordered_json& state,
                  const std::vector<std::string>& fresh = {},
-                 const std::optional<Passed>& regrouped = {});
+                 const std::optional<Passed>& passed = {});
 
  private:
   struct Bound {

@@ -124,24 +124,27 @@ void Trainer::Check() const {
 }
 
 RunLength Trainer::PlannedLength() const {
+  // Of the whole, wherever the run is.
   RunLength length;
-  if (epochs() >= 0) length.epochs = epochs();
+  const LoopPlan& plan = parts_.plan;
   const int64_t per_epoch = parts_.train->NumBatches();
   if (per_epoch >= 0) length.batches_per_epoch = per_epoch;
-  int64_t batches = total_batches_;
-  if (const auto& most = parts_.plan.max_steps) {
+  length.epochs = plan.max_epochs;
+  int64_t batches = plan.TotalBatches(per_epoch);
+  bool counts_epochs = !plan.max_batches;
+  if (const auto& most = plan.max_steps) {
     const int64_t of_steps = BatchesOf(*most);
     if (batches < 0 || of_steps < batches) {
       batches = of_steps;
-      if (per_epoch > 0) {
-        length.epochs = (batches + per_epoch - 1) / per_epoch;
-      }
+      counts_epochs = false;
     }
     length.steps = *most;
   }
-  if (batches >= 0) {
-    length.batches = batches;
-    length.steps = StepsOf(batches, /*closed=*/true);
+  if (batches < 0) return length;
+  length.batches = batches;
+  length.steps = StepsOf(batches, /*closed=*/true);
+  if (!counts_epochs && per_epoch > 0) {
+    length.epochs = (batches + per_epoch - 1) / per_epoch;
   }
   return length;
 }
@@ -170,8 +173,11 @@ int64_t Trainer::BatchesOf(int64_t steps) const {
 int64_t Trainer::epochs() const {
   const int64_t per_epoch = PerEpoch(parts_.train.get());
   if (parts_.plan.max_batches && per_epoch > 0) {
-    const int64_t total = parts_.plan.TotalBatches(per_epoch);
-    return (total + per_epoch - 1) / per_epoch;
+    // Those done may have had other batches.
+    const int64_t left = parts_.plan.TotalBatches(per_epoch) -
+                         position_.global_batch + position_.batch;
+    return position_.epoch +
+           std::max<int64_t>(0, (left + per_epoch - 1) / per_epoch);
   }
   return parts_.plan.max_epochs.value_or(-1);
 }
@@ -234,6 +240,12 @@ Trainer::Outcome Trainer::RunLoop() {
   SanityCheck();
   on_training_began.Fire(context_);
 
+  // It was left in the validation at its end.
+  if (!is_finished_ && IsAtLimit() && position_.batch > 0 && parts_.val &&
+      plan.validation.at_end && validated_at_ != position_.global_batch) {
+    verdict_ = Verdict::kFinish;
+    if (!CloseEpoch(/*is_whole=*/false)) return Leave();
+  }
   while (!is_finished_ && !IsAtLimit() &&
          !(plan.max_epochs && position_.epoch >= *plan.max_epochs)) {
     context_.epoch = position_.epoch;

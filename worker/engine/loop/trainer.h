@@ -259,9 +259,13 @@ class Trainer : public StepControl {
   int64_t StepsOf(int64_t batches, bool closed) const;
   // Batches with which so many steps are done, counted alike.
   int64_t BatchesOf(int64_t steps) const;
-  // Where the run of a checkpoint stands in this run's epochs; nothing: its
-  // epochs had the same batches, or the run's end does not count in epochs.
-  std::optional<Passed> Regrouped(const nlohmann::ordered_json& json) const;
+  // How long the run is meant to be, for checkpoints: a run that is made longer
+  // has other schedules.
+  nlohmann::ordered_json Planned() const;
+  // Where the run of a checkpoint stands in this run's length; nothing: it had
+  // the same, and epochs of the same batches. What the run's end counts in goes
+  // on as it is, the rest follows from that.
+  std::optional<Passed> PassedOf(const nlohmann::ordered_json& json) const;
   EpochRun TrainingRun();
   EpochRun ValidationRun(const std::string& phase);
   void PrepareSync(const nlohmann::ordered_json& state);

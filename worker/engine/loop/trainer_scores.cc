@@ -123,13 +123,25 @@ bool Trainer::Validate(const std::string& phase) {
 }
 
 void Trainer::TellDoubts() {
-  if (std::exchange(told_doubts_, true) || !is_main_rank()) return;
-  std::map<std::string, std::string> names;
+  if (std::exchange(told_doubts_, true)) return;
+  // Each rank saw its own samples.
+  Json own = Json::object();
   for (const auto& metric : parts_.metrics) {
-    const std::string doubt = metric->Doubt();
-    if (doubt.empty()) continue;
-    std::string& list = names[doubt];
-    list += (list.empty() ? "" : ", ") + metric->name();
+    own[metric->name()] = metric->Doubt();
+  }
+  const std::vector<std::string> all =
+      environment_.communicator->Gather(own.dump());
+  if (!is_main_rank()) return;
+  std::map<std::string, std::string> names;
+  for (const auto& [name, doubt] : own.items()) {
+    if (doubt == "" ||
+        std::any_of(all.begin(), all.end(), [&](const auto& each) {
+          return Json::parse(each).value(name, "") != doubt;
+        })) {
+      continue;
+    }
+    std::string& list = names[doubt.get<std::string>()];
+    list += (list.empty() ? "" : ", ") + name;
   }
   for (const auto& [doubt, list] : names) {
     events().Notice("warning", "experiment.metrics: " + list + ": " + doubt);

@@ -265,6 +265,7 @@ nlohmann::ordered_json Trainer::StateJson() const {
                {"world_size", environment_.communicator->world_size()},
                {"threads", at::get_num_threads()},
                {"train_batches", parts_.train->NumBatches()},
+               {"planned", Planned()},
                {"batch_size", parts_.train->BatchSize()},
                {"train_samples", parts_.train->NumSamples()},
                {"epoch_seconds",
@@ -359,7 +360,7 @@ bool Trainer::RestoreOptimizers(const Snapshot& snapshot) {
   }
   try {
     parts_.schedules.LoadState(snapshot.json.at("schedulers"), fresh,
-                               Regrouped(snapshot.json));
+                               PassedOf(snapshot.json));
   } catch (const Error& error) {
     DoesNotFit(error.what());
   }
@@ -400,21 +401,47 @@ Grouping Trainer::PresentGrouping() const {
           parts_.train->NumSamples()};
 }
 
-std::optional<Passed> Trainer::Regrouped(
+std::optional<Passed> Trainer::PassedOf(
     const nlohmann::ordered_json& json) const {
   const Grouping now = PresentGrouping();
-  const Grouping before = SavedGrouping(json);
+  const LoopPlan& plan = parts_.plan;
   const int64_t per_epoch = parts_.train->NumBatches();
-  if (before == now || parts_.plan.max_batches || parts_.plan.max_steps ||
-      per_epoch < 0) {
-    return {};
-  }
+  const Json planned = Planned();
+  const bool is_as_planned =
+      SavedGrouping(json) == now && json.value("planned", planned) == planned;
+  if (is_as_planned || per_epoch <= 0) return {};
   Passed passed;
-  passed.batches =
-      json.at("epoch").get<int64_t>() * per_epoch +
-      ConvertBatch(json.at("batch"), before, now, per_epoch).value_or(0);
-  passed.steps = StepsOf(*passed.batches, /*closed=*/false);
+  const int64_t total = plan.TotalBatches(per_epoch);
+  const auto steps = json.at("step").get<int64_t>();
+  if (plan.max_steps && (total < 0 || BatchesOf(*plan.max_steps) < total)) {
+    // Steps end the run, and count on.
+    passed.batches = BatchesOf(steps);
+    passed.epochs = *passed.batches / per_epoch;
+    return passed;
+  }
+  if (plan.max_batches) {
+    passed.batches = json.at("global_batch").get<int64_t>();
+    passed.epochs = *passed.batches / per_epoch;
+  } else {
+    passed.batches = json.at("epoch").get<int64_t>() * per_epoch +
+                     ResumedBatch(json, now, per_epoch).value_or(0);
+  }
+  if (steps > 0) {
+    passed.step_share =
+        static_cast<double>(StepsOf(*passed.batches, /*closed=*/false)) /
+        static_cast<double>(steps);
+  }
   return passed;
+}
+
+nlohmann::ordered_json Trainer::Planned() const {
+  const RunLength length = PlannedLength();
+  const auto told = [](const std::optional<int64_t>& count) {
+    return count ? Json(*count) : Json();
+  };
+  return {{"epochs", told(length.epochs)},
+          {"batches", told(length.batches)},
+          {"steps", told(length.steps)}};
 }
 
 void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
@@ -466,7 +493,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
   const std::string saved_by =
       "the checkpoint is of " + text(before) + ", this run of " + text(now);
   const std::optional<int64_t> batch =
-      ConvertBatch(position_.batch, before, now, parts_.train->NumBatches());
+      ResumedBatch(json, now, parts_.train->NumBatches());
   parts_.training_runner->LoadState(ranks.at(0).at("runner"));
   if (batch) {
     Json meters = Json::array();
@@ -503,6 +530,7 @@ void Trainer::RestorePosition(const Snapshot& snapshot, bool keeps_groups) {
 }
 
 void Trainer::CountTotalBatches() {
+  context_.total_epochs = epochs();
   const int64_t per_epoch = parts_.train->NumBatches();
   if (parts_.plan.max_batches || per_epoch < 0 || total_batches_ < 0) return;
   total_batches_ = position_.global_batch +

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/schedule/one_cycle.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
 #include <string>
@@ -35,6 +36,8 @@ std::vector<OneCycleScheduler::Phase> OneCycleScheduler::PhasesFor(
 }
 
 void OneCycleScheduler::Apply(Optimizer& optimizer, int64_t t) {
+  // A run that goes on with other groups of batches may end a few later.
+  if (is_of_run_) t = std::min(t, *cycle_.total);
   if (t > *cycle_.total) {
     throw Error(ErrorKind::kBadSpec,
                 "OneCycle: step " + std::to_string(t) +
@@ -78,6 +81,7 @@ void OneCycleScheduler::Stretch(int64_t times) {
 bool OneCycleScheduler::SetLength(std::optional<int64_t> length) {
   if (!cycle_.total.has_value()) {
     cycle_.total = RequireLength(length, "total_steps");
+    is_of_run_ = true;
     return true;
   }
   if (length.has_value() && *length > *cycle_.total) {

@@ -59,6 +59,7 @@ class OneCycleScheduler : public WindowedScheduler {
   double Between(double start, double end, double share) const;
 
   Cycle cycle_;
+  bool is_of_run_ = false;  // its length
 };
 
 }  // namespace epochd::engine

@@ -18,6 +18,19 @@ void PlateauScheduler::Reset() {
   steps_ = 0;
   num_bad_epochs_ = 0;
   cooldown_left_ = 0;
+  reductions_ = 0;
+}
+
+void PlateauScheduler::Lower(Optimizer& optimizer) const {
+  for (Optimizer::Group& group : optimizer.groups()) {
+    double& value = ValueOf(options_.setting, group);
+    const double lowered = std::max(value * options_.factor, options_.least);
+    if (value - lowered > options_.eps) value = lowered;
+  }
+}
+
+void PlateauScheduler::Redo(Optimizer& optimizer) {
+  for (int64_t i = 0; i < reductions_; ++i) Lower(optimizer);
 }
 
 void PlateauScheduler::Start(Optimizer& optimizer) {
@@ -55,11 +68,8 @@ void PlateauScheduler::Observe(Optimizer& optimizer, double monitored) {
     num_bad_epochs_ = 0;
   }
   if (num_bad_epochs_ <= options_.patience) return;
-  for (Optimizer::Group& group : optimizer.groups()) {
-    double& value = ValueOf(options_.setting, group);
-    const double lowered = std::max(value * options_.factor, options_.least);
-    if (value - lowered > options_.eps) value = lowered;
-  }
+  Lower(optimizer);
+  ++reductions_;
   cooldown_left_ = options_.cooldown;
   num_bad_epochs_ = 0;
 }
@@ -68,7 +78,8 @@ nlohmann::ordered_json PlateauScheduler::State() const {
   return {{"steps", steps_},
           {"best", ToStateNumber(best_)},
           {"num_bad_epochs", num_bad_epochs_},
-          {"cooldown_left", cooldown_left_}};
+          {"cooldown_left", cooldown_left_},
+          {"reductions", reductions_}};
 }
 
 void PlateauScheduler::LoadState(const nlohmann::ordered_json& state) {
@@ -80,6 +91,7 @@ void PlateauScheduler::LoadState(const nlohmann::ordered_json& state) {
   best_ = best;
   num_bad_epochs_ = static_cast<int64_t>(num_bad_epochs);
   cooldown_left_ = static_cast<int64_t>(cooldown_left);
+  reductions_ = state.value("reductions", int64_t{0});
 }
 
 }  // namespace epochd::engine

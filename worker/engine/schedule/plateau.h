@@ -50,6 +50,8 @@ class PlateauScheduler : public Scheduler {
   void Step(Optimizer& optimizer, std::optional<double> monitored) override;
   void Observe(Optimizer& optimizer, double monitored) override;
   bool needs_metric() const override { return true; }
+  bool can_redo() const override { return true; }
+  void Redo(Optimizer& optimizer) override;
   std::string monitor() const override { return options_.monitor; }
   bool is_strict() const override { return options_.is_strict; }
   nlohmann::ordered_json State() const override;
@@ -58,12 +60,14 @@ class PlateauScheduler : public Scheduler {
  private:
   bool IsBetter(double value) const;
   void Reset();
+  void Lower(Optimizer& optimizer) const;
 
   const Options options_;
   int64_t steps_ = 0;
   double best_ = 0.0;
   int64_t num_bad_epochs_ = 0;
   int64_t cooldown_left_ = 0;
+  int64_t reductions_ = 0;
 };
 
 }  // namespace epochd::engine

@@ -207,7 +207,8 @@ void ColorJitter::Apply(Batch& sample, Random& random) const {
 
 void Grayscale::Apply(Batch& sample, Random& random) const {
   const ImageFields::Views views = fields_.Read(sample, "Grayscale");
-  if (random.Uniform() >= probability_) return;
+  // Without chance nothing is drawn, so that it may come behind a model, too.
+  if (probability_ < 1 && random.Uniform() >= probability_) return;
   ImageFields::Replace(views, sample, [&](const at::Tensor& image, int64_t) {
     return ToGrey(image, channels_ == 0 ? image.size(0) : channels_);
   });

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/engine/data/image/builtin.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "worker/engine/data/image/cifar.h"
 #include "worker/engine/data/image/folders.h"
+#include "worker/engine/data/image/image_files.h"
 #include "worker/engine/data/image/pairs.h"
 
 namespace epochd::engine {
@@ -177,7 +179,21 @@ Component ImageFolder() {
 }
 
 std::shared_ptr<Dataset> MakeImageFolder(const Params& params) {
-  return LoadImageFolder(ImageDataOf(params), params.Strings("classes"));
+  const std::vector<std::string> classes = params.Strings("classes");
+  auto dataset = LoadImageFolder(ImageDataOf(params), classes);
+  if (!classes.empty()) return dataset;
+  // So that weights and scores by number can be read.
+  constexpr size_t kTold = 20;
+  const std::vector<std::string> names = ListFolders(params.String("folder"));
+  std::string text = params.path() + ": classes are ";
+  for (size_t i = 0; i < std::min(names.size(), kTold); ++i) {
+    text += (i == 0 ? "" : ", ") + std::to_string(i) + " " + names[i];
+  }
+  if (names.size() > kTold) {
+    text += " and " + std::to_string(names.size() - kTold) + " more";
+  }
+  params.Notice("info", text);
+  return dataset;
 }
 
 Component ImageFiles() {

@@ -106,7 +106,10 @@ std::shared_ptr<Dataset> MakeCsv(const Params& params) {
        .group = params.OptionalString("group").value_or(""),
        .fields = FieldsOf(params),
        .ignored = params.Strings("ignore"),
-       .missing = params.OptionalFloat("missing")});
+       .missing = params.OptionalFloat("missing"),
+       .notice = [&params](const std::string& text) {
+         params.Notice("warning", params.path() + ": " + text);
+       }});
 }
 
 Component Tensors() {

@@ -158,6 +158,16 @@ at::Tensor Target(const CsvTable& table, const std::vector<int64_t>& columns,
   return NumberField(table, columns, options.missing);
 }
 
+// Whether the names are numbers, but those of places.
+bool LooksLikeData(const std::vector<std::string>& names) {
+  bool are_places = true;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (!ParseNumber<double>(names[i])) return false;
+    are_places &= names[i] == std::to_string(i);
+  }
+  return !names.empty() && !are_places;
+}
+
 }  // namespace
 
 std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
@@ -165,6 +175,11 @@ std::shared_ptr<Dataset> LoadCsvDataset(const CsvDatasetOptions& options) {
   if (table.num_rows() == 0) {
     throw Error(ErrorKind::kBadSpec,
                 "CSV file \"" + options.file + "\": has no rows");
+  }
+  if (options.notice && LooksLikeData(table.names())) {
+    options.notice("\"" + options.file +
+                   "\": the first row, taken for names of columns, holds "
+                   "numbers alone; header: false takes it for data");
   }
   const std::vector<int64_t> targets = FindAll(table, options.targets);
   std::vector<int64_t> inputs = FindAll(table, options.inputs);

@@ -6,6 +6,7 @@
 // numbers likewise. Column() also gives "group".
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -36,6 +37,8 @@ struct CsvDatasetOptions {
   std::vector<std::pair<std::string, std::vector<std::string>>> fields = {};
   std::vector<std::string> ignored = {};
   std::optional<double> missing = {};  // value of an empty cell; else an error
+  // Told of what may not be meant; empty: nobody is.
+  std::function<void(const std::string&)> notice = {};
 };
 
 // Throws Error(kBadSpec) naming file, line and column.

@@ -367,6 +367,10 @@ TEST(PostprocessTest, WhatKnowsNoBatchesIsDoneToEachSample) {
   const at::Tensor middle = images.slice(2, 2, 6).slice(3, 2, 6);
   EXPECT_TRUE(batch.At("output").equal(middle));
   EXPECT_TRUE(batch.At("target").equal(at::tensor({1, 2, 3}, at::kLong)));
+  Batch coloured{{"output", at::rand({2, 3, 4, 4})}};
+  Postprocess({BuildTransform(R"({"type": "Grayscale", "field": "output"})")},
+              coloured);
+  EXPECT_EQ(coloured.At("output").size(1), 1);
   Postprocess({BuildTransform(R"({"type": "Clamp", "field": "output"})")},
               batch);
   EXPECT_TRUE(batch.At("output").equal(middle.clamp(0, 1)));

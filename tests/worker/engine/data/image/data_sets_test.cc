@@ -52,6 +52,20 @@ TEST(ImageFolder, NumbersSortedClassesAndReadsBelowThem) {
   }
 }
 
+TEST(ImageFolder, TellsWhichNumberIsWhichFolder) {
+  const TempFolder folder;
+  CopyImage(folder, "rgb.png", "b/x.png");
+  CopyImage(folder, "rgb.png", "a/x.png");
+  std::vector<std::string> notices;
+  BuildDataset(Json("ImageFolder", folder.path()), &notices);
+  EXPECT_EQ(notices, std::vector<std::string>{
+                         "info experiment.data.train: classes are 0 a, 1 b"});
+  notices.clear();
+  BuildDataset(Json("ImageFolder", folder.path(), R"("classes": ["b", "a"])"),
+               &notices);
+  EXPECT_TRUE(notices.empty());
+}
+
 TEST(ImageFolder, ClassesMayBeListed) {
   const TempFolder folder;
   CopyImage(folder, "rgb.png", "a/x.png");

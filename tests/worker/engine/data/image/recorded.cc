@@ -47,7 +47,8 @@ const at::Tensor& Recorded(const std::string& name) {
 namespace {
 
 template <class T>
-std::shared_ptr<T> Build(const std::string& json, const std::string& path) {
+std::shared_ptr<T> Build(const std::string& json, const std::string& path,
+                         std::vector<std::string>* notices = nullptr) {
   static const Registry registry = [] {
     Registry filled;
     AddBuiltins(filled);
@@ -56,13 +57,20 @@ std::shared_ptr<T> Build(const std::string& json, const std::string& path) {
   }();
   const catalogue::Json nothing = catalogue::Json::object();
   BuildScope scope(registry, nothing, "experiment");
+  if (notices != nullptr) {
+    scope.SetNotices(
+        [notices](std::string_view severity, const std::string& text) {
+          notices->push_back(std::string(severity) + " " + text);
+        });
+  }
   return scope.MakeAs<T>(catalogue::Json::parse(json), path);
 }
 
 }  // namespace
 
-std::shared_ptr<Dataset> BuildDataset(const std::string& json) {
-  return Build<Dataset>(json, "experiment.data.train");
+std::shared_ptr<Dataset> BuildDataset(const std::string& json,
+                                      std::vector<std::string>* notices) {
+  return Build<Dataset>(json, "experiment.data.train", notices);
 }
 
 std::shared_ptr<Transform> BuildTransform(const std::string& json) {

@@ -24,8 +24,9 @@ const std::map<std::string, at::Tensor>& RecordedImages();
 // Throws std::out_of_range.
 const at::Tensor& Recorded(const std::string& name);
 
-// What a job file's mapping describes.
-std::shared_ptr<Dataset> BuildDataset(const std::string& json);
+// What a job file's mapping describes. `notices`: told while it is built.
+std::shared_ptr<Dataset> BuildDataset(
+    const std::string& json, std::vector<std::string>* notices = nullptr);
 std::shared_ptr<Transform> BuildTransform(const std::string& json);
 
 // Copies tests/golden/images/`image` into the folder; gives its path.

@@ -107,6 +107,22 @@ TEST_F(CsvDatasetTest, TakesAllColumnsThatAreNothingElse) {
                         at::tensor({1, 0}, at::kLong)));
 }
 
+TEST_F(CsvDatasetTest, TellsOfAHeaderThatLooksLikeData) {
+  const auto told = [&](const std::string& text, bool has_header = true) {
+    CsvDatasetOptions options = Options(text);
+    options.csv.has_header = has_header;
+    std::string notices;
+    options.notice = [&](const std::string& notice) { notices += notice; };
+    LoadCsvDataset(options);
+    return notices;
+  };
+  EXPECT_THAT(told("1,2.5\n3,4\n"), HasSubstr("header: false"));
+  EXPECT_EQ(told("1,2.5\n3,4\n", false), "");
+  EXPECT_EQ(told("a,2.5\n3,4\n"), "");
+  // As tables without names are often written.
+  EXPECT_EQ(told("0,1\n3,4\n"), "");
+}
+
 TEST_F(CsvDatasetTest, AGroupIsOneInAllFilesThatAreJoined) {
   const auto load = [&](const std::string& file, const std::string& text,
                         const std::string& group = "who") {
