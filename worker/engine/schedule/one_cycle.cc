@@ -37,7 +37,7 @@ std::vector<OneCycleScheduler::Phase> OneCycleScheduler::PhasesFor(
 
 void OneCycleScheduler::Apply(Optimizer& optimizer, int64_t t) {
   // A run that goes on with other groups of batches may end a few later.
-  if (is_of_run_) t = std::min(t, *cycle_.total);
+  if (is_of_run_) t = std::min(t, *cycle_.total - 1);
   if (t > *cycle_.total) {
     throw Error(ErrorKind::kBadSpec,
                 "OneCycle: step " + std::to_string(t) +
