@@ -13,6 +13,7 @@
 #include <sstream>
 #include <system_error>
 
+#include "hooks/csv_cell.h"
 #include "hooks/earlier_metrics.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/core/number.h"
@@ -58,27 +59,18 @@ engine::Scores StepScores(const MessageHub& hub,
   return scores;
 }
 
-// A name as a cell of CSV.
-std::string Quoted(const std::string& text) {
-  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
-  std::string quoted = "\"";
-  for (const char c : text) {
-    if (c == '"') quoted += '"';
-    quoted += c;
-  }
-  return quoted + "\"";
-}
-
 }  // namespace
 
 std::string TableAsCsv(const engine::MetricTable& table) {
   std::ostringstream text;
-  text << std::setprecision(17) << Quoted(table.corner);
-  for (const std::string& column : table.columns) text << "," << Quoted(column);
+  text << std::setprecision(17) << CsvCell(table.corner);
+  for (const std::string& column : table.columns) {
+    text << "," << CsvCell(column);
+  }
   const at::Tensor whole = table.values.contiguous();
   const double* cell = whole.const_data_ptr<double>();
   for (const std::string& row : table.rows) {
-    text << "\n" << Quoted(row);
+    text << "\n" << CsvCell(row);
     for (size_t i = 0; i < table.columns.size(); ++i) text << "," << *cell++;
   }
   text << "\n";

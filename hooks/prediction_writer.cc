@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "hooks/csv_cell.h"
 #include "hooks/image_grid.h"
 #include "worker/engine/core/error.h"
 #include "worker/engine/loop/prediction_runner.h"
@@ -34,13 +35,6 @@ at::Tensor WithoutPadding(const at::Tensor& image, const at::Tensor& mask,
   return image.slice(2, 0, end(1)).slice(3, 0, end(0));
 }
 
-std::string Quoted(const std::string& text) {
-  std::string quoted = "\"";
-  for (const char c : text)
-    quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return quoted + "\"";
-}
-
 // Which sample is which, where they have names.
 void WriteNames(const engine::Dataset& dataset, const std::string& folder) {
   std::string text = "index,name\n";
@@ -48,7 +42,7 @@ void WriteNames(const engine::Dataset& dataset, const std::string& folder) {
   for (int64_t i = 0; i < dataset.Size(); ++i) {
     const std::string name = dataset.SampleName(i);
     has_names |= !name.empty();
-    text += std::to_string(i) + "," + Quoted(name) + "\n";
+    text += std::to_string(i) + "," + QuotedCell(name) + "\n";
   }
   if (!has_names) return;
   const std::string path = folder + "/samples.csv";

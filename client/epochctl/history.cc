@@ -5,7 +5,6 @@
 #include <limits>
 #include <utility>
 
-#include "client/api/client.h"
 #include "client/epochctl/event_text.h"
 #include "client/epochctl/words.h"
 
@@ -101,6 +100,17 @@ std::vector<terminal::Curve> History::Curves(
     curves.push_back(std::move(curve));
   }
   return curves;
+}
+
+absl::StatusOr<History> ReadHistory(client::Client& client,
+                                    const std::string& job,
+                                    const std::vector<std::string>& metrics) {
+  const auto events = client.ListEvents(job);
+  if (!events.ok()) return events.status();
+  History history;
+  for (const v1::Event& event : *events) history.Add(event);
+  if (auto status = history.CheckNames(metrics); !status.ok()) return status;
+  return history;
 }
 
 std::string RenderPlots(const History& history,

@@ -11,6 +11,8 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "client/api/client.h"
 #include "client/terminal/plot.h"
 #include "client/terminal/style.h"
 #include "epochd/v1/job.pb.h"
@@ -63,6 +65,12 @@ class History {
   std::optional<v1::Checkpoint> best_;
   bool is_over_ = false;
 };
+
+// That of a job, by its resource name. Fails as ListEvents() and CheckNames()
+// of `metrics` do.
+absl::StatusOr<History> ReadHistory(client::Client& client,
+                                    const std::string& job,
+                                    const std::vector<std::string>& metrics);
 
 struct PlotLayout {
   int width = 80;

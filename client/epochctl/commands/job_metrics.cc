@@ -62,16 +62,11 @@ std::string AsCsv(const std::vector<ScoreRow>& rows,
 int Run(Context& context, const Flags& flags) {
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
-  const auto events = (*client)->ListEvents(JobName(flags.job));
-  if (!events.ok()) return context.Fail(events.status());
-  History history;
-  for (const v1::Event& event : *events) history.Add(event);
-  if (auto status = history.CheckNames(flags.metrics); !status.ok()) {
-    return context.Fail(status);
-  }
+  const auto history = ReadHistory(**client, JobName(flags.job), flags.metrics);
+  if (!history.ok()) return context.Fail(history.status());
   const std::vector<std::string> names =
-      flags.metrics.empty() ? history.Names() : flags.metrics;
-  const std::vector<ScoreRow> rows = history.Rows(names);
+      flags.metrics.empty() ? history->Names() : flags.metrics;
+  const std::vector<ScoreRow> rows = history->Rows(names);
   if (context.format == Format::kJson || context.format == Format::kYaml) {
     context.out << Render(AsJson(rows), context.format);
     return kOk;

@@ -35,18 +35,13 @@ nlohmann::ordered_json AsJson(const History& history,
 int Run(Context& context, const Flags& flags) {
   auto client = context.Connect();
   if (!client.ok()) return context.Fail(client.status());
-  const auto events = (*client)->ListEvents(JobName(flags.job));
-  if (!events.ok()) return context.Fail(events.status());
-  History history;
-  for (const v1::Event& event : *events) history.Add(event);
-  if (auto status = history.CheckNames(flags.metrics); !status.ok()) {
-    return context.Fail(status);
-  }
+  const auto history = ReadHistory(**client, JobName(flags.job), flags.metrics);
+  if (!history.ok()) return context.Fail(history.status());
   if (context.format == Format::kJson || context.format == Format::kYaml) {
-    context.out << Render(AsJson(history, flags.metrics), context.format);
+    context.out << Render(AsJson(*history, flags.metrics), context.format);
     return kOk;
   }
-  if (history.Names().empty()) {
+  if (history->Names().empty()) {
     context.err << "no epoch has ended yet\n";
     return kOk;
   }
@@ -56,7 +51,7 @@ int Run(Context& context, const Flags& flags) {
   layout.width = flags.width > 0 ? flags.width : std::min(style.width, 100);
   layout.height = flags.height;
   layout.log_y = flags.log;
-  context.out << RenderPlots(history, flags.metrics, layout, style);
+  context.out << RenderPlots(*history, flags.metrics, layout, style);
   return kOk;
 }
 

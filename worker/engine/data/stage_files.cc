@@ -35,17 +35,17 @@ DataStages::~DataStages() {
 
 namespace {
 
-// Whether the job names what cannot be, whatever the machine and however often
-// it is tried.
-bool IsOfJob(int error) {
-  return error == ELOOP || error == ENAMETOOLONG || error == EINVAL ||
-         error == ENOTDIR || error == EISDIR;
+// Of what cannot be, whatever the machine and however often it is tried, the
+// job is the cause.
+ErrorKind KindOf(int error) {
+  const bool is_of_job = error == ELOOP || error == ENAMETOOLONG ||
+                         error == EINVAL || error == ENOTDIR || error == EISDIR;
+  return is_of_job ? ErrorKind::kBadSpec : ErrorKind::kInfrastructure;
 }
 
 [[noreturn]] void ThrowErrno(const std::string& path) {
-  throw Error(
-      IsOfJob(errno) ? ErrorKind::kBadSpec : ErrorKind::kInfrastructure,
-      "experiment.data_module: \"" + path + "\": " + std::strerror(errno));
+  throw Error(KindOf(errno), "experiment.data_module: \"" + path +
+                                 "\": " + std::strerror(errno));
 }
 
 // What is below `root`, and it: a line that ends in NUL for each, of files with
@@ -224,8 +224,7 @@ void StageFiles::Prepare() {
     mark->Unlock();
     mark_ = std::move(mark);
   } catch (const fs::filesystem_error& problem) {
-    throw Error(IsOfJob(problem.code().value()) ? ErrorKind::kBadSpec
-                                                : ErrorKind::kInfrastructure,
+    throw Error(KindOf(problem.code().value()),
                 "experiment.data_module: \"" + source_ + "\" to \"" + target_ +
                     "\": " + problem.what());
   }
